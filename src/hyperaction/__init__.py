@@ -1,0 +1,56 @@
+"""Hyperaction: value-based reinforcement learning where an action has several dimensions."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hyperaction.blocks import Blocks as Blocks
+    from hyperaction.blocks import head_width as head_width
+    from hyperaction.hypergraph import HIGHEST as HIGHEST
+    from hyperaction.hypergraph import Hypergraph as Hypergraph
+    from hyperaction.maximise import Maximiser as Maximiser
+    from hyperaction.maximise import maximiser as maximiser
+    from hyperaction.mixers import AbstractMixer as AbstractMixer
+    from hyperaction.mixers import Mean as Mean
+    from hyperaction.mixers import Monotonic as Monotonic
+    from hyperaction.mixers import MonotonicLinear as MonotonicLinear
+    from hyperaction.mixers import QMix as QMix
+    from hyperaction.mixers import Sum as Sum
+    from hyperaction.mixers import Universal as Universal
+    from hyperaction.mixers import make_mixer as make_mixer
+    from hyperaction.networks import MLP as MLP
+    from hyperaction.networks import NatureCNN as NatureCNN
+    from hyperaction.networks import QNetwork as QNetwork
+
+__version__ = "0.1.0"
+
+# Names are imported when first used, so that the command answers before JAX is loaded.
+_HOMES = {
+    "hypergraph": ("HIGHEST", "Hypergraph"),
+    "mixers": (
+        "AbstractMixer",
+        "Mean",
+        "Monotonic",
+        "MonotonicLinear",
+        "QMix",
+        "Sum",
+        "Universal",
+        "make_mixer",
+    ),
+    "maximise": ("Maximiser", "maximiser"),
+    "blocks": ("Blocks", "head_width"),
+    "networks": ("MLP", "NatureCNN", "QNetwork"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", *_HOME_OF]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'hyperaction' has no attribute '{name}'")
+    return getattr(import_module(f"hyperaction.{_HOME_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME_OF])

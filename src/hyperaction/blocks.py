@@ -1,0 +1,129 @@
+"""The hyperedges' blocks: from the state's features to the outputs of all hyperedges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+from numpy.typing import NDArray
+
+from hyperaction.hypergraph import Hypergraph
+from hyperaction.layers import linear, xavier_uniform
+
+TOTAL_WIDTH = 400
+"""The paper's hidden units over all heads in physical control."""
+
+PADDING = 1.5
+"""Tables share a stack when the largest is at most this many times the smallest."""
+
+
+def head_width(num_heads: int, total_width: int = TOTAL_WIDTH) -> int:
+    """The paper's heuristic: the total divided over the heads, rounded up to a multiple of five."""
+    return 5 * math.ceil(total_width / num_heads / 5)
+
+
+class Blocks(eqx.Module):
+    """A block for every hyperedge: a head of hidden rectifiers, then one output per table entry.
+
+    All heads' hidden layers are one matrix product. Their output layers are stacked: heads of
+    equal table size in one batched product, heads of nearly equal size padded to share one.
+
+    Args:
+        hypergraph: The hyperedges.
+        features: The length of the state network's output.
+        width: Hidden units per head; by default the paper's heuristic.
+    """
+
+    hidden: eqx.nn.Linear
+    weights: tuple[Float[Array, "_heads width _table"], ...]
+    biases: Float[Array, " outputs"]
+    hypergraph: Hypergraph = eqx.field(static=True)
+
+    def __init__(
+        self, hypergraph: Hypergraph, features: int, width: int | None = None, *, key: PRNGKeyArray
+    ) -> None:
+        width = head_width(hypergraph.num_edges) if width is None else width
+        if width < 1:
+            raise ValueError(f"a head has at least 1 hidden unit, not {width}")
+        hidden_key, weights_key = jax.random.split(key)
+        # One matrix, but each head is a layer of its own: its fan-out is one head's width.
+        hidden = linear(features, hypergraph.num_edges * width, key=hidden_key)
+        weight = xavier_uniform(hidden_key, hidden.weight.shape, features, width)
+        self.hidden = eqx.tree_at(lambda layer: layer.weight, hidden, weight)
+        stacks = _stacks(hypergraph.table_sizes)
+        keys = jax.random.split(weights_key, len(stacks))
+        self.weights = tuple(
+            _stacked_weights([hypergraph.table_sizes[edge] for edge in stack], width, stack_key)
+            for stack, stack_key in zip(stacks, keys, strict=True)
+        )
+        self.biases = jnp.zeros(hypergraph.num_outputs)
+        self.hypergraph = hypergraph
+
+    def __call__(self, state: Float[Array, " features"]) -> Float[Array, " outputs"]:
+        heads = jax.nn.relu(self.hidden(state)).reshape(self.hypergraph.num_edges, -1)
+        stacks = _stacks(self.hypergraph.table_sizes)
+        tables = [
+            jnp.einsum("hw,hwt->ht", _take(heads, stack), weights)
+            for stack, weights in zip(stacks, self.weights, strict=True)
+        ]
+        padded = jnp.concatenate([jnp.ravel(table) for table in tables])
+        return _take(padded, _unpadding(self.hypergraph.table_sizes, stacks)) + self.biases
+
+    def table_means(self, outputs: Float[Array, " outputs"]) -> Float[Array, " edges"]:
+        """The mean of each hyperedge's table."""
+        stacks = _stacks(self.hypergraph.table_sizes)
+        sizes = np.array(self.hypergraph.table_sizes)
+        means = []
+        for stack in stacks:
+            columns = np.arange(sizes[stack].max())
+            inside = columns < sizes[stack, None]
+            place = np.where(inside, self.hypergraph.offsets[stack, None] + columns, 0)
+            table = _take(outputs, np.ravel(place)).reshape(place.shape)
+            means.append(jnp.where(inside, table, 0.0).sum(axis=1) / sizes[stack])
+        return _take(jnp.concatenate(means), np.argsort(np.concatenate(stacks)))
+
+
+def _stacks(table_sizes: Sequence[int]) -> list[NDArray[np.intp]]:
+    """The hyperedges whose output layers share one batched product, smallest tables first."""
+    stacks: list[list[int]] = []
+    for edge in sorted(range(len(table_sizes)), key=lambda edge: table_sizes[edge]):
+        if stacks and table_sizes[edge] <= PADDING * table_sizes[stacks[-1][0]]:
+            stacks[-1].append(edge)
+        else:
+            stacks.append([edge])
+    return [np.sort(stack) for stack in stacks]
+
+
+def _stacked_weights(
+    sizes: Sequence[int], width: int, key: PRNGKeyArray
+) -> Float[Array, "heads width table"]:
+    """Output weights of a stack of heads, each Xavier-uniform for its own table, zero beyond it."""
+    unit = jax.random.uniform(key, (len(sizes), width, max(sizes)), minval=-1.0, maxval=1.0)
+    limits = np.array([(6.0 / (width + size)) ** 0.5 for size in sizes], np.float32)
+    inside = np.arange(max(sizes)) < np.array(sizes)[:, None]
+    return unit * (limits[:, None] * inside)[:, None, :]
+
+
+def _unpadding(table_sizes: Sequence[int], stacks: list[NDArray[np.intp]]) -> NDArray[np.intp]:
+    """Where each output stands among the padded, stacked tables."""
+    starts, start = {}, 0
+    for stack in stacks:
+        longest = max(table_sizes[edge] for edge in stack)
+        for edge in stack:
+            starts[int(edge)] = start
+            start += longest
+    return np.concatenate([starts[e] + np.arange(size) for e, size in enumerate(table_sizes)])
+
+
+def _take(array: Float[Array, "..."], index: NDArray[Any]) -> Float[Array, "..."]:
+    """`array[index]`, as a slice where the index counts up: a slice is free, a gather is not."""
+    first, last = int(index[0]), int(index[-1])
+    if np.array_equal(index, np.arange(first, last + 1)):
+        return array[first : last + 1]
+    return array[index]

@@ -1,0 +1,172 @@
+"""The command `hyperaction`: one thin function per verb. Nothing heavy is imported before work."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
+from importlib.util import find_spec
+from io import StringIO
+from typing import Any
+
+DESCRIPTION = """\
+Value-based reinforcement learning where an action has several dimensions:
+action hypergraph networks and hypergraph Q-networks."""
+
+
+def bandits(args: Sequence[str]) -> None:
+    """Compare action hypergraph networks with a table on bandits (section 4)."""
+    from hyperaction.studies.bandits.settings import BanditStudy
+
+    study = _parse(BanditStudy, "bandits", args)
+    _need("matplotlib", extra="report")
+    from rich.console import Console
+
+    from hyperaction.report import bandits as report
+    from hyperaction.studies.bandits import files
+    from hyperaction.studies.bandits.study import run
+
+    console = Console()
+    try:
+        with _progress(console) as bar:
+            total = sum(cell.cost * study.iterations for cell in study.cells)
+            task = bar.add_task("training", total=total)
+            work: dict[Any, float] = {}
+
+            def progress(cell: Any, iterations: int) -> None:
+                work[cell] = cell.cost * iterations
+                bar.update(task, completed=sum(work.values()))
+
+            by_cell, scales = run(study, progress)
+    except KeyboardInterrupt:
+        raise UserError("stopped; run the same command to continue", code=130) from None
+    errors: report.Errors = {(cell.size, cell.model): table for cell, table in by_cell.items()}
+    settings = {"trials": study.trials, "iterations": study.iterations, "seed": study.seed}
+    summary = report.summary(settings, errors, scales)
+    written = [
+        files.write_csv(study, by_cell),
+        files.write_json(study.out / "summary.json", summary),
+        *report.draw(errors, scales, study.out),
+    ]
+    console.print(report.table(errors))
+    for finding in report.findings(errors, scales):
+        verdict = {True: "holds", False: "does not hold", None: "cannot be told"}[finding.holds]
+        console.print(f"{finding.claim}: [bold]{verdict}[/bold] ({finding.evidence})")
+    console.print("Written: " + " ".join(str(file) for file in written), soft_wrap=True)
+
+
+COMMANDS: dict[str, dict[str, Callable[[Sequence[str]], None]]] = {
+    "Reproduce the paper": {"bandits": bandits},
+}
+"""The commands, grouped by what a person wants to do."""
+
+
+class UserError(Exception):
+    """What a user did: told in one line, without a traceback."""
+
+    def __init__(self, message: str, code: int = 2) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Runs the command that the arguments name; the exit code."""
+    args = sys.argv[1:] if args is None else list(args)
+    commands = {name: run for group in COMMANDS.values() for name, run in group.items()}
+    try:
+        if not args or args[0] in ("-h", "--help"):
+            print(_help())
+            return 0 if args else 2
+        if args[0] == "--version":
+            from hyperaction import __version__
+
+            print(f"hyperaction {__version__}")
+            return 0
+        if args[0] not in commands:
+            raise UserError(_unknown(args[0], list(commands)))
+        commands[args[0]](args[1:])
+    except (UserError, ValueError, RuntimeError, OSError) as error:
+        print(f"hyperaction: {error}", file=sys.stderr)
+        return error.code if isinstance(error, UserError) else 1
+    except KeyboardInterrupt:
+        print("hyperaction: stopped", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _help() -> str:
+    lines = ["usage: hyperaction COMMAND [OPTIONS]", "", DESCRIPTION]
+    for group, commands in COMMANDS.items():
+        lines += ["", f"{group}:"]
+        lines += [f"  {name:<12}{(run.__doc__ or '').strip()}" for name, run in commands.items()]
+    lines += ["", "hyperaction COMMAND --help explains a command's options."]
+    lines += ["hyperaction --version tells the version."]
+    return "\n".join(lines)
+
+
+def _unknown(name: str, names: list[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"there is {', '.join(names)}."
+    return f"no command is called '{name}'; {hint} (hyperaction --help lists them)"
+
+
+def _parse(settings: type[Any], command: str, args: Sequence[str]) -> Any:
+    """The settings that the arguments spell; a mistake is told in one line."""
+    import tyro
+
+    said = StringIO()
+    try:
+        with redirect_stderr(said):
+            return tyro.cli(settings, prog=f"hyperaction {command}", args=args)
+    except SystemExit as stop:
+        if not stop.code:
+            raise
+        told = _told(said.getvalue()).removeprefix(f"Error parsing {settings.__name__}: ")
+        raise UserError(f"{told} (hyperaction {command} --help)") from None
+
+
+def _told(box: str) -> str:
+    """The one line that matters of tyro's framed message, with its first suggestion."""
+    sections: list[list[str]] = [[]]
+    for line in box.splitlines():
+        text = line.strip("│| \n")
+        if line.startswith(("╭", "╰", "+")) or not text:
+            continue
+        if set(text) <= set("─-"):
+            sections.append([])
+        else:
+            sections[-1].append(text)
+    problem = " ".join(sections[0]).removesuffix(".")
+    suggestions = [section[1] for section in sections if section[0].startswith("Perhaps")]
+    hint = f"; did you mean {suggestions[0].split()[0]}?" if suggestions else ""
+    return f"{problem}{hint}"
+
+
+def _progress(console: Any) -> Any:
+    """A bar with the time left; nothing but the end where the output is not a terminal."""
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("spent"),
+        TimeElapsedColumn(),
+        console=console,
+        speed_estimate_period=300,
+    )
+
+
+def _need(module: str, *, extra: str) -> None:
+    if find_spec(module) is None:
+        raise UserError(f"this needs {module}: pip install 'hyperaction[{extra}]'")

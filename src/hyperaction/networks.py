@@ -1,0 +1,210 @@
+"""State networks, and the Q-network that joins one with blocks and a mixer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+
+from hyperaction.blocks import TOTAL_WIDTH, Blocks
+from hyperaction.hypergraph import Hypergraph
+from hyperaction.layers import convolution, linear
+from hyperaction.maximise import Maximiser, maximiser
+from hyperaction.mixers import AbstractMixer, Sum, make_mixer
+
+ENUMERATION_LIMIT = 100_000
+"""The most joint actions that `QNetwork.q_values` lists unless told otherwise."""
+
+
+class MLP(eqx.Module):
+    """A state network of fully connected layers of rectifiers; flattens what it is given."""
+
+    layers: tuple[eqx.nn.Linear, ...]
+    features: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        observation_shape: Sequence[int],
+        widths: Sequence[int] = (600, 400),
+        *,
+        key: PRNGKeyArray,
+    ) -> None:
+        sizes = [math.prod(observation_shape), *widths]
+        keys = jax.random.split(key, max(len(widths), 1))
+        self.layers = tuple(
+            linear(fan_in, fan_out, key=layer_key)
+            for fan_in, fan_out, layer_key in zip(sizes[:-1], sizes[1:], keys, strict=False)
+        )
+        self.features = sizes[-1]
+
+    def __call__(self, observation: Shaped[ArrayLike, "..."]) -> Float[Array, " features"]:
+        x = jnp.ravel(observation).astype(jnp.float32)
+        for layer in self.layers:
+            x = jax.nn.relu(layer(x))
+        return x
+
+
+class NatureCNN(eqx.Module):
+    """The convolutional state network of DQN (Mnih et al., 2015), without its last hidden layer.
+
+    Takes images of bytes with the channels first. Borders are padded as in Dopamine.
+    """
+
+    layers: tuple[eqx.nn.Conv2d, ...]
+    features: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        observation_shape: Sequence[int] = (4, 84, 84),
+        *,
+        padding: str = "SAME",
+        key: PRNGKeyArray,
+    ) -> None:
+        if len(observation_shape) != 3:
+            raise ValueError(
+                f"NatureCNN takes images of shape (channels, height, width), "
+                f"not {tuple(observation_shape)}"
+            )
+        keys = jax.random.split(key, 3)
+        self.layers = (
+            convolution(observation_shape[0], 32, size=8, stride=4, padding=padding, key=keys[0]),
+            convolution(32, 64, size=4, stride=2, padding=padding, key=keys[1]),
+            convolution(64, 64, size=3, stride=1, padding=padding, key=keys[2]),
+        )
+        image = jnp.zeros(tuple(observation_shape), jnp.uint8)
+        self.features = jax.eval_shape(_convolve, self.layers, image).size
+
+    def __call__(self, observation: Shaped[ArrayLike, "..."]) -> Float[Array, " features"]:
+        return _convolve(self.layers, observation)
+
+
+def _convolve(
+    layers: tuple[eqx.nn.Conv2d, ...], image: Shaped[ArrayLike, "..."]
+) -> Float[Array, " features"]:
+    x = jnp.asarray(image).astype(jnp.float32) / 255.0
+    for layer in layers:
+        x = jax.nn.relu(layer(x))
+    return jnp.ravel(x)
+
+
+class QNetwork(eqx.Module):
+    """Action values Q(s, a): a state network, a block for every hyperedge, and a mixer.
+
+    Written for one observation and one action; batch with `jax.vmap`.
+
+    Args:
+        hypergraph: The hyperedges on the action's vertices.
+        state_network: From an observation to features: one of ours or any callable pytree.
+        mixer: A mixer, or the name of one.
+        width: Hidden units per head; by default the paper's heuristic.
+        dueling: Add a value stream V(s), and centre the mixed values around zero.
+        features: The length of the state network's output, where it has no attribute `features`.
+    """
+
+    state_network: Callable[[Any], Float[Array, " features"]]
+    blocks: Blocks
+    mixer: AbstractMixer
+    value_stream: tuple[eqx.nn.Linear, eqx.nn.Linear] | None
+    hypergraph: Hypergraph = eqx.field(static=True)
+
+    def __init__(
+        self,
+        hypergraph: Hypergraph,
+        state_network: Callable[[Any], Float[Array, " features"]],
+        *,
+        mixer: AbstractMixer | str = Sum(),
+        width: int | None = None,
+        dueling: bool = False,
+        features: int | None = None,
+        key: PRNGKeyArray,
+    ) -> None:
+        features = getattr(state_network, "features", None) if features is None else features
+        if features is None:
+            raise ValueError(
+                "the state network has no attribute `features`; pass features=, the length of "
+                "its output"
+            )
+        blocks_key, mixer_key, hidden_key, value_key = jax.random.split(key, 4)
+        if isinstance(mixer, str):
+            mixer = make_mixer(
+                mixer, num_edges=hypergraph.num_edges, features=features, key=mixer_key
+            )
+        self.hypergraph = hypergraph
+        self.state_network = state_network
+        self.blocks = Blocks(hypergraph, features, width, key=blocks_key)
+        self.mixer = mixer
+        self.value_stream = None
+        if dueling:
+            self.value_stream = (
+                linear(features, TOTAL_WIDTH, key=hidden_key),
+                linear(TOTAL_WIDTH, 1, key=value_key),
+            )
+
+    def outputs(self, observation: Any) -> Float[Array, " outputs"]:
+        """All hyperedges' values in this state, side by side."""
+        return self.blocks(self.state_network(observation))
+
+    def representation(
+        self, observation: Any, action: Int[Any, " vertices"]
+    ) -> Float[Array, " edges"]:
+        """The action's representation: its one value per hyperedge."""
+        return self.hypergraph.representation(self.outputs(observation), action)
+
+    def __call__(self, observation: Any, action: Int[Any, " vertices"]) -> Float[Array, ""]:
+        """The value of an action in this state."""
+        state = self.state_network(observation)
+        outputs = self.blocks(state)
+        value = self.mixer(self.hypergraph.representation(outputs, action), state)
+        return value + self._baseline(state, outputs)
+
+    def max(self, observation: Any) -> Float[Array, ""]:
+        """The value of the best action in this state."""
+        state = self.state_network(observation)
+        outputs = self.blocks(state)
+        return self.maximiser.max(outputs, state=state) + self._baseline(state, outputs)
+
+    def greedy(self, observation: Any) -> Int[Array, " vertices"]:
+        """The best action in this state."""
+        state = self.state_network(observation)
+        return self.maximiser.argmax(self.blocks(state), state=state)
+
+    def q_values(
+        self, observation: Any, *, limit: int = ENUMERATION_LIMIT
+    ) -> Float[Array, " actions"]:
+        """The values of all joint actions, the last vertex changing fastest; for small spaces."""
+        count = self.hypergraph.num_actions
+        if count > limit:
+            raise ValueError(
+                f"there are {count:,} joint actions, more than the {limit:,} that q_values lists; "
+                f"`max` and `greedy` need no list, and limit={count} raises the limit"
+            )
+        state = self.state_network(observation)
+        outputs = self.blocks(state)
+        representations = self.hypergraph.representation(outputs, self.hypergraph.all_actions())
+        values = jax.vmap(self.mixer, in_axes=(0, None))(representations, state)
+        return values + self._baseline(state, outputs)
+
+    @property
+    def maximiser(self) -> Maximiser:
+        """What finds this network's best actions."""
+        return maximiser(self.hypergraph, self.mixer)
+
+    def _baseline(
+        self, state: Float[Array, " features"], outputs: Float[Array, " outputs"]
+    ) -> Float[Array, ""] | float:
+        """What dueling adds to every action's mixed value: V(s), less the mixed mean action.
+
+        The mean over all actions of an affine mixer is the mixer of the mean over each table. The
+        other mixers are centred on that same point, so that no joint action is enumerated.
+        """
+        if self.value_stream is None:
+            return 0.0
+        hidden, value = self.value_stream
+        centre = self.mixer(self.blocks.table_means(outputs), state)
+        return value(jax.nn.relu(hidden(state)))[0] - centre

@@ -1,0 +1,1 @@
+"""Tables and figures of results; needs no JAX."""

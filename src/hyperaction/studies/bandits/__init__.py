@@ -1,0 +1,1 @@
+"""The paper's illustrative prediction problems (section 4 and appendix A)."""

@@ -1,0 +1,78 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from hyperaction.cli import COMMANDS
+
+
+def hyperaction(*args, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "hyperaction", *args], capture_output=True, text=True, **options
+    )
+
+
+def test_help_lists_every_command_by_what_a_person_wants():
+    done = hyperaction("--help")
+    assert done.returncode == 0
+    for group, commands in COMMANDS.items():
+        assert f"{group}:" in done.stdout
+        for name in commands:
+            assert f"  {name} " in done.stdout
+    assert all(len(line) <= 88 for line in done.stdout.splitlines())
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys, json; from hyperaction.cli import main; main(['--help']);"
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = json.loads(done.stdout.splitlines()[-1])
+    assert not {"jax", "numpy", "matplotlib", "tyro", "rich"} & set(loaded)
+
+
+@pytest.mark.parametrize("command", [name for group in COMMANDS.values() for name in group])
+def test_every_command_explains_each_option_with_its_default(command):
+    done = hyperaction(command, "--help", env={"COLUMNS": "80", "PATH": ""})
+    assert done.returncode == 0
+    options = [line for line in done.stdout.splitlines() if line.startswith("│ --")]
+    assert options
+    assert done.stdout.count("(default:") == len(options)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["bandit"], "no command is called 'bandit'; did you mean 'bandits'?"),
+        (["frobnicate"], "there is bandits"),
+        (["bandits", "--size", "5"], "Unrecognized options: --size, 5; did you mean --sizes?"),
+        (["bandits", "--trials", "many"], "--trials: invalid literal for int"),
+        (["bandits", "--trials", "0"], "--trials 0 is not in 1 to 100000; the nearest is 1"),
+        (["bandits", "--sizes", "5", "5"], "--sizes names 5 twice"),
+        (["bandits", "--sizes"], "--sizes is empty"),
+        (["bandits", "--models", "tabula"], "invalid choice 'tabula' for argument '--models'"),
+        (["bandits", "--out", "/dev/null/here"], "Not a directory"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(args, message, tmp_path):
+    done = hyperaction(*args, cwd=tmp_path)
+    assert done.returncode in (1, 2)
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == "" or "training" in done.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_command_at_all_shows_the_help():
+    done = hyperaction()
+    assert done.returncode == 2
+    assert "usage: hyperaction COMMAND" in done.stdout
+
+
+def test_the_version_is_the_packages():
+    import hyperaction as package
+
+    assert hyperaction("--version").stdout == f"hyperaction {package.__version__}\n"
+    assert all(hasattr(package, name) for name in package.__all__)

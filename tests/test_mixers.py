@@ -1,0 +1,81 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hyperaction import make_mixer
+from hyperaction.mixers import MIXERS
+
+EDGES, FEATURES = 5, 4
+
+
+def mixer_and_state(name, seed=0):
+    mixer_key, state_key = jax.random.split(jax.random.key(seed))
+    mixer = make_mixer(name, num_edges=EDGES, features=FEATURES, key=mixer_key)
+    return mixer, jax.random.normal(state_key, (FEATURES,))
+
+
+def values(name, representations, seed=0):
+    mixer, state = mixer_and_state(name, seed)
+    return jax.vmap(mixer, in_axes=(0, None))(jnp.asarray(representations), state)
+
+
+@given(st.sampled_from(sorted(MIXERS)), st.integers(0, 99))
+def test_a_monotonic_mixer_never_falls_when_a_value_rises(name, seed):
+    mixer, _ = mixer_and_state(name, seed)
+    random = np.random.default_rng(seed)
+    low = random.normal(size=(64, EDGES)).astype(np.float32) * 3
+    high = low + np.eye(EDGES, dtype=np.float32)[random.integers(EDGES, size=64)]
+    rises = values(name, high, seed) - values(name, low, seed)
+    if mixer.monotonic:
+        assert (rises > 0).all()
+    else:
+        assert name == "universal"
+
+
+def test_a_universal_mixer_can_fall():
+    steps = np.linspace(-3, 3, 50)[:, None].astype(np.float32) * np.ones(EDGES, np.float32)
+    falls = [np.diff(values("universal", steps, seed)).min() < 0 for seed in range(8)]
+    assert any(falls)
+
+
+@pytest.mark.parametrize("name", MIXERS)
+def test_an_affine_mixer_of_the_mean_is_the_mean_of_the_mixed(name):
+    mixer, state = mixer_and_state(name)
+    points = np.random.default_rng(0).normal(size=(100, EDGES)).astype(np.float32) * 3
+    mean_of_mixed = values(name, points).mean()
+    mixed_mean = mixer(jnp.asarray(points.mean(axis=0)), state)
+    assert np.isclose(mean_of_mixed, mixed_mean, atol=1e-4) == mixer.affine
+
+
+@pytest.mark.parametrize("name", MIXERS)
+def test_an_affine_mixer_weighs_hyperedges_by_its_weights(name):
+    mixer, state = mixer_and_state(name)
+    if not mixer.affine:
+        assert mixer.weights() is None
+        return
+    gradient = jax.grad(mixer)(jnp.zeros(EDGES), state)
+    weights = mixer.weights()
+    expected = np.full(EDGES, gradient[0]) if weights is None else weights
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6)
+
+
+def test_sum_and_mean_are_what_they_say():
+    points = np.arange(10, dtype=np.float32).reshape(2, EDGES)
+    np.testing.assert_allclose(values("sum", points), points.sum(axis=1))
+    np.testing.assert_allclose(values("mean", points), points.mean(axis=1))
+
+
+def test_qmix_depends_on_the_state():
+    mixer, state = mixer_and_state("qmix")
+    representation = jnp.ones(EDGES)
+    assert mixer(representation, state) != mixer(representation, -state)
+    with pytest.raises(ValueError, match="pass state="):
+        mixer(representation)
+
+
+def test_an_unknown_mixer_is_told_the_nearest():
+    with pytest.raises(ValueError, match="no mixer is called 'unversal'; did you mean 'universal'"):
+        make_mixer("unversal", num_edges=1, features=1, key=jax.random.key(0))

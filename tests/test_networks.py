@@ -1,0 +1,154 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hyperaction import MLP, Blocks, Hypergraph, NatureCNN, QNetwork, head_width
+from hyperaction.mixers import MIXERS
+from tests.strategies import hypergraphs
+
+OBSERVATION = (7,)
+
+
+def network_for(hypergraph, seed=0, **options):
+    state_key, key = jax.random.split(jax.random.key(seed))
+    return QNetwork(hypergraph, MLP(OBSERVATION, (16, 12), key=state_key), key=key, **options)
+
+
+def observations(count, seed=0):
+    return jax.random.normal(jax.random.key(seed), (count, *OBSERVATION))
+
+
+@settings(max_examples=20)
+@given(hypergraphs(), st.integers(1, 7))
+def test_stacked_blocks_equal_one_head_after_the_other(hypergraph, width):
+    blocks = Blocks(hypergraph, features=6, width=width, key=jax.random.key(0))
+    blocks = eqx.tree_at(lambda b: b.biases, blocks, jnp.arange(float(hypergraph.num_outputs)))
+    state = jax.random.normal(jax.random.key(1), (6,))
+    outputs = blocks(state)
+    heads = np.maximum(blocks.hidden(state), 0).reshape(-1, width)
+    tables = [table for stack in blocks.weights for table in np.asarray(stack)]
+    for edge, part in enumerate(hypergraph.slices):
+        size = part.stop - part.start
+        found = np.asarray(outputs[part]) - np.arange(part.start, part.stop)
+        # Each head's weights stand in one of the stacks; its own must give its outputs.
+        candidates = [heads[edge] @ table[:, :size] for table in tables if table.shape[1] >= size]
+        assert any(np.allclose(found, candidate, atol=1e-4) for candidate in candidates)
+    means = [np.mean(outputs[part]) for part in hypergraph.slices]
+    np.testing.assert_allclose(blocks.table_means(outputs), means, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("mixer", MIXERS)
+@pytest.mark.parametrize("dueling", [False, True])
+def test_gradients_reach_every_block(mixer, dueling):
+    hypergraph = Hypergraph((3, 2, 4), [(2,), (0, 1), (1, 2), (0, 1, 2)])
+    network = network_for(hypergraph, mixer=mixer, dueling=dueling)
+
+    def loss(network):
+        values = jax.vmap(network)(observations(50), actions)
+        return jnp.sum(values**2)
+
+    random = np.random.default_rng(0)
+    actions = jnp.asarray(random.integers(hypergraph.sizes, size=(50, 3)))
+    gradients = eqx.filter_grad(loss)(network)
+    per_edge = [np.abs(gradients.blocks.biases[part]).sum() for part in hypergraph.slices]
+    assert np.all(np.array(per_edge) > 0)
+    hidden = np.abs(gradients.blocks.hidden.weight).sum(axis=1)
+    assert np.all(hidden.reshape(hypergraph.num_edges, -1).sum(axis=1) > 0)
+    assert all(np.any(leaf != 0) for leaf in jax.tree.leaves(gradients.state_network))
+    if dueling:
+        assert np.any(gradients.value_stream[1].weight != 0)
+
+
+@settings(max_examples=10)
+@given(hypergraphs(), st.sampled_from(sorted(MIXERS)), st.booleans())
+def test_a_batch_gives_what_its_states_give_alone(hypergraph, mixer, dueling):
+    network = network_for(hypergraph, mixer=mixer, dueling=dueling)
+    batch = observations(5)
+    for size in (1, 2, 5):
+        together = jax.jit(jax.vmap(network.q_values))(batch[:size])
+        alone = np.stack([network.q_values(one) for one in batch[:size]])
+        np.testing.assert_allclose(together, alone, rtol=1e-4, atol=1e-5)
+
+
+@settings(max_examples=15)
+@given(hypergraphs(), st.sampled_from(sorted(MIXERS)), st.booleans())
+def test_max_and_greedy_agree_with_the_list_of_all_values(hypergraph, mixer, dueling):
+    network = network_for(hypergraph, mixer=mixer, dueling=dueling)
+    observation = observations(1)[0]
+    values = network.q_values(observation)
+    np.testing.assert_allclose(network.max(observation), values.max(), rtol=1e-4, atol=1e-5)
+    action = network.greedy(observation)
+    np.testing.assert_allclose(network(observation, action), values.max(), rtol=1e-4, atol=1e-5)
+    named = network(observation, hypergraph.all_actions()[-1])
+    np.testing.assert_allclose(named, values[-1], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mixer", ["sum", "mean", "monotonic-linear"])
+def test_dueling_centres_affine_mixes_around_the_state_value(mixer):
+    network = network_for(Hypergraph.complete((3, 2, 4), 2), mixer=mixer, dueling=True)
+    observation = observations(1)[0]
+    hidden, value = network.value_stream
+    state_value = value(jax.nn.relu(hidden(network.state_network(observation))))[0]
+    mean = network.q_values(observation).mean()
+    np.testing.assert_allclose(mean, state_value, rtol=1e-4, atol=1e-5)
+
+
+def test_the_compiled_program_does_not_grow_with_the_number_of_heads():
+    def equations(vertices):
+        hypergraph = Hypergraph.complete((2,) * vertices, 2)
+        network = network_for(hypergraph, dueling=True)
+        jaxpr = jax.make_jaxpr(network)(observations(1)[0], jnp.zeros(vertices, int))
+        return str(jaxpr).count(" = ")
+
+    assert equations(4) == equations(9)
+
+
+def test_the_paper_divides_its_hidden_units_over_the_heads():
+    assert [head_width(heads) for heads in (1, 6, 21, 41)] == [400, 70, 20, 10]
+    assert head_width(7, total_width=512) == 75
+    network = network_for(Hypergraph.complete((5,) * 6, 3))
+    assert network.blocks.hidden.weight.shape == (410, 12)
+
+
+def test_weights_start_xavier_uniform_and_biases_at_zero():
+    hypergraph = Hypergraph.complete((5,) * 6, 2)
+    blocks = Blocks(hypergraph, features=400, width=20, key=jax.random.key(0))
+    for weights, fan_out in zip(blocks.weights, (5, 25), strict=True):
+        limit = (6 / (20 + fan_out)) ** 0.5
+        assert 0.99 * limit < np.abs(weights).max() <= limit
+    limit = (6 / (400 + 20)) ** 0.5
+    assert 0.99 * limit < np.abs(blocks.hidden.weight).max() <= limit
+    assert not blocks.biases.any()
+    assert not blocks.hidden.bias.any()
+
+
+def test_large_spaces_are_not_listed_unless_asked():
+    network = network_for(Hypergraph.complete((5,) * 8, 1))
+    with pytest.raises(ValueError, match=r"390,625 joint actions, .* limit=390625 raises"):
+        network.q_values(observations(1)[0])
+    values = network.q_values(observations(1)[0], limit=390_625)
+    np.testing.assert_allclose(values.max(), network.max(observations(1)[0]), rtol=1e-5)
+
+
+def test_the_state_network_may_be_anyones():
+    hypergraph = Hypergraph.complete((3, 2), 2)
+    own = eqx.nn.MLP(7, 9, 8, 1, key=jax.random.key(0))
+    network = QNetwork(hypergraph, own, features=9, key=jax.random.key(1))
+    assert network.greedy(observations(1)[0]).shape == (2,)
+    with pytest.raises(ValueError, match="pass features="):
+        QNetwork(hypergraph, own, key=jax.random.key(1))
+
+
+def test_the_nature_network_takes_stacked_frames_of_bytes():
+    state_key, key = jax.random.split(jax.random.key(0))
+    frames = jax.random.randint(key, (4, 84, 84), 0, 256).astype(jnp.uint8)
+    network = QNetwork(Hypergraph.complete((3, 3, 2), 3), NatureCNN(key=state_key), key=key)
+    assert network.state_network.features == 11 * 11 * 64
+    assert network.q_values(frames).shape == (18,)
+    assert NatureCNN(padding="VALID", key=key).features == 7 * 7 * 64
+    with pytest.raises(ValueError, match=r"\(channels, height, width\), not \(84, 84\)"):
+        NatureCNN((84, 84), key=key)
