@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 
 import numpy as np
@@ -93,6 +94,7 @@ def _workers(study: BanditStudy, count: int) -> Iterator[list[Connection]]:
 @contextmanager
 def _ctrl_c_held_back() -> Iterator[None]:
     """Ctrl-C waits; processes started meanwhile never see it, for the parent stops them."""
+    resource_tracker.ensure_running()  # Starting it would let Ctrl-C through again.
     held: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
