@@ -25,11 +25,11 @@ check: install
 
 install: $(VENV)/installed
 
-$(VENV)/installed: pyproject.toml requirements.lock
+$(VENV)/installed: pyproject.toml requirements.lock setup.py $(wildcard src/hyperaction/maximise/native/*.cc src/hyperaction/maximise/native/*.h)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Hyperaction needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock setuptools
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock setuptools jaxlib
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock \
 		--no-build-isolation --editable '.[$(EXTRAS)]'
 	@touch $@

@@ -32,9 +32,9 @@ class AbstractMixer(eqx.Module):
     ) -> Float[Array, ""]:
         """The value of an action; `state` is what the state network made of the observation."""
 
-    def weights(self) -> Float[Array, " edges"] | None:
-        """How much each hyperedge weighs in an affine mixer; None where all weigh the same."""
-        return None
+    def weights(self, num_edges: int) -> Float[Array, " edges"]:
+        """How much each hyperedge weighs in an affine mixer."""
+        raise TypeError(f"{type(self).__name__} is no weighted sum")
 
 
 class Sum(AbstractMixer):
@@ -48,6 +48,9 @@ class Sum(AbstractMixer):
     ) -> Float[Array, ""]:
         return representation.sum()
 
+    def weights(self, num_edges: int) -> Float[Array, " edges"]:
+        return jnp.ones(num_edges)
+
 
 class Mean(AbstractMixer):
     """Q(s, a) is the mean of the hyperedge values."""
@@ -59,6 +62,9 @@ class Mean(AbstractMixer):
         self, representation: Float[Array, " edges"], state: Float[Array, " features"] | None = None
     ) -> Float[Array, ""]:
         return representation.mean()
+
+    def weights(self, num_edges: int) -> Float[Array, " edges"]:
+        return jnp.full(num_edges, 1.0 / num_edges)
 
 
 class Universal(AbstractMixer):
@@ -90,14 +96,14 @@ class MonotonicLinear(AbstractMixer):
     def __init__(self, num_edges: int, *, key: PRNGKeyArray) -> None:
         self.out = linear(num_edges, 1, key=key)
 
-    def weights(self) -> Float[Array, " edges"]:
+    def weights(self, num_edges: int) -> Float[Array, " edges"]:
         return jnp.abs(self.out.weight[0])
 
     def __call__(
         self, representation: Float[Array, " edges"], state: Float[Array, " features"] | None = None
     ) -> Float[Array, ""]:
         assert self.out.bias is not None
-        return self.weights() @ representation + self.out.bias[0]
+        return jnp.abs(self.out.weight[0]) @ representation + self.out.bias[0]
 
 
 class Monotonic(AbstractMixer):

@@ -1,6 +1,8 @@
 """The greedy joint action: what maximises Q(s, a) over all actions, found the cheapest way."""
 
-from hyperaction.maximise.interface import Maximiser
-from hyperaction.maximise.planner import maximiser
+from hyperaction.maximise.exploration import random_actions
+from hyperaction.maximise.interface import Bounded, Maximiser
+from hyperaction.maximise.masks import entry_mask
+from hyperaction.maximise.planner import BUDGET, WAYS, maximiser
 
-__all__ = ["Maximiser", "maximiser"]
+__all__ = ["BUDGET", "WAYS", "Bounded", "Maximiser", "entry_mask", "maximiser", "random_actions"]

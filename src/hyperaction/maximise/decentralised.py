@@ -6,11 +6,8 @@ from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
 
-from hyperaction.hypergraph import Hypergraph
-from hyperaction.maximise.interface import AbstractWay
-from hyperaction.mixers import AbstractMixer
+from hyperaction.maximise.interface import AbstractWay, Problem, Solution
 
 
 class Decentralised(AbstractWay):
@@ -18,16 +15,20 @@ class Decentralised(AbstractWay):
 
     name: ClassVar[str] = "decentralised"
 
-    def argmax(
-        self,
-        hypergraph: Hypergraph,
-        mixer: AbstractMixer,
-        outputs: Float[Array, "batch outputs"],
-        state: Float[Array, "batch features"] | None,
-    ) -> Int[Array, "batch vertices"]:
+    @property
+    def exact(self) -> bool:
+        return True
+
+    def solve(self, problem: Problem) -> Solution:
+        hypergraph = problem.hypergraph
         sizes = np.array(hypergraph.sizes)
         columns = np.arange(sizes.max())
         inside = columns < sizes[:, None]
         starts = hypergraph.offsets[np.argsort([vertex for (vertex,) in hypergraph.edges])]
-        tables = outputs[:, np.where(inside, starts[:, None] + columns, 0)]
-        return jnp.argmax(jnp.where(inside, tables, -jnp.inf), axis=-1).astype(jnp.int32)
+        place = np.where(inside, starts[:, None] + columns, 0)
+        outputs = problem.masked(problem.outputs)
+        if np.array_equal(np.ravel(place), np.arange(hypergraph.num_outputs)):
+            tables = outputs.reshape(-1, *place.shape)  # Nothing moves where sizes are equal.
+        else:
+            tables = jnp.where(inside, outputs[:, place], -jnp.inf)
+        return Solution(jnp.argmax(tables, axis=-1).astype(jnp.int32))

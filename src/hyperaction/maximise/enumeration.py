@@ -6,12 +6,11 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.maximise.interface import AbstractWay
-from hyperaction.mixers import AbstractMixer
+from hyperaction.maximise.interface import AbstractWay, Problem, Solution
+from hyperaction.maximise.masks import allowed
 
 
 class Enumeration(AbstractWay):
@@ -19,60 +18,48 @@ class Enumeration(AbstractWay):
 
     name: ClassVar[str] = "enumeration"
 
-    def argmax(
-        self,
-        hypergraph: Hypergraph,
-        mixer: AbstractMixer,
-        outputs: Float[Array, "batch outputs"],
-        state: Float[Array, "batch features"] | None,
-    ) -> Int[Array, "batch vertices"]:
+    @property
+    def exact(self) -> bool:
+        return True
+
+    def solve(self, problem: Problem) -> Solution:
+        hypergraph = problem.hypergraph
         # State by state: the values of all actions of all states together may not fit in memory.
-        if mixer.affine:
-            weighted = _weighted(hypergraph, mixer, outputs)
-            best = jax.lax.map(lambda one: jnp.argmax(_joint_table(hypergraph, one)), weighted)
+        if problem.mixer.affine:
+            best = jax.lax.map(lambda one: _best_sum(hypergraph, one), problem.tables())
         else:
-            best = jax.lax.map(
-                lambda one: jnp.argmax(_mixed(hypergraph, mixer, *one)), (outputs, state)
-            )
-        return jnp.stack(jnp.unravel_index(best, hypergraph.sizes), axis=-1).astype(jnp.int32)
+            per_state = (problem.outputs, problem.mask, problem.state)
+            best = jax.lax.map(lambda one: _best_mix(problem, *one), per_state)
+        actions = jnp.stack(jnp.unravel_index(best, hypergraph.sizes), axis=-1)
+        return Solution(actions.astype(jnp.int32))
 
 
-def _weighted(
-    hypergraph: Hypergraph, mixer: AbstractMixer, outputs: Float[Array, "batch outputs"]
-) -> Float[Array, "batch outputs"]:
-    weights = mixer.weights()
-    return outputs if weights is None else outputs * weights[hypergraph.edge_of_output]
+def enumeration_cost(hypergraph: Hypergraph) -> float:
+    """Every action looks at every hyperedge."""
+    return float(hypergraph.num_actions * hypergraph.num_edges)
 
 
-def _joint_table(
-    hypergraph: Hypergraph, outputs: Float[Array, " outputs"]
-) -> Float[Array, " actions"]:
-    """The sum of all tables over all joint actions, small tables first."""
+def _best_sum(hypergraph: Hypergraph, tables: Float[Array, " outputs"]) -> Array:
+    """The joint action whose entries have the largest sum, all tables summed small ones first."""
     total = jnp.zeros((1,) * hypergraph.num_vertices)
     for place in sorted(range(hypergraph.num_edges), key=lambda e: hypergraph.table_sizes[e]):
         edge = hypergraph.edges[place]
         shape = [size if v in edge else 1 for v, size in enumerate(hypergraph.sizes)]
-        total = total + outputs[hypergraph.slices[place]].reshape(shape)
-    return jnp.ravel(jnp.broadcast_to(total, hypergraph.sizes))
+        total = total + tables[hypergraph.slices[place]].reshape(shape)
+    return jnp.argmax(jnp.ravel(jnp.broadcast_to(total, hypergraph.sizes)))
 
 
-def _mixed(
-    hypergraph: Hypergraph,
-    mixer: AbstractMixer,
+def _best_mix(
+    problem: Problem,
     outputs: Float[Array, " outputs"],
-    state: Float[Array, " features"] | None,
-) -> Float[Array, " actions"]:
-    actions = jnp.stack(
-        jnp.unravel_index(jnp.arange(hypergraph.num_actions), hypergraph.sizes), axis=-1
-    )
-    representations = hypergraph.representation(outputs, actions.astype(jnp.int32))
-    return jax.vmap(mixer, in_axes=(0, None))(representations, state)
-
-
-def entries(hypergraph: Hypergraph, mixer: AbstractMixer) -> int:
-    """How many numbers one state's enumeration holds at once."""
-    return hypergraph.num_actions * (1 if mixer.affine else hypergraph.num_edges)
-
-
-LIMIT = int(np.iinfo(np.int32).max)
-"""Past this many entries the joint actions cannot be indexed, let alone held."""
+    mask: Array | None,
+    state: Array | None,
+) -> Array:
+    hypergraph = problem.hypergraph
+    numbers = jnp.arange(hypergraph.num_actions)
+    actions = jnp.stack(jnp.unravel_index(numbers, hypergraph.sizes), axis=-1).astype(jnp.int32)
+    representations = hypergraph.representation(outputs, actions)
+    values = jax.vmap(problem.mixer, in_axes=(0, None))(representations, state)
+    if mask is not None:
+        values = jnp.where(allowed(hypergraph, mask, actions), values, -jnp.inf)
+    return jnp.argmax(values)

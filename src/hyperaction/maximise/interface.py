@@ -1,81 +1,168 @@
-"""What a way of maximising is, and the maximiser around it: shapes, values and batches."""
+"""What a way of maximising is, and the maximiser around it: shapes, masks, values and batches."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from hyperaction.hypergraph import Hypergraph
+from hyperaction.maximise.masks import allowed, per_output
 from hyperaction.mixers import AbstractMixer
 
 
+class Problem(eqx.Module):
+    """What is to be maximised: a batch of states' outputs under one mixer."""
+
+    mixer: AbstractMixer
+    outputs: Float[Array, "batch outputs"]
+    mask: Bool[Array, "batch outputs"] | None
+    state: Float[Array, "batch features"] | None
+    candidates: Int[Array, "n vertices"] | None
+    hypergraph: Hypergraph = eqx.field(static=True)
+
+    def tables(self) -> Float[Array, "batch outputs"]:
+        """Tables whose sum is to be maximised: weighed as an affine mixer does, and masked."""
+        weights = self.mixer.weights(self.hypergraph.num_edges)
+        return self.masked(self.outputs * weights[self.hypergraph.edge_of_output])
+
+    def masked(self, outputs: Float[Array, "batch outputs"]) -> Float[Array, "batch outputs"]:
+        """Minus infinity where the mask forbids."""
+        return outputs if self.mask is None else jnp.where(self.mask, outputs, -jnp.inf)
+
+    def values(self, actions: Int[Array, "batch vertices"]) -> Float[Array, " batch"]:
+        """The mixed value of one action per state; minus infinity where it is forbidden."""
+        representations = self.hypergraph.representation(self.outputs, actions)
+        values = jax.vmap(self.mixer)(representations, self.state)
+        if self.mask is None:
+            return values
+        return jnp.where(allowed(self.hypergraph, self.mask, actions), values, -jnp.inf)
+
+
+class Solution(NamedTuple):
+    """An action per state and, where the way knows it, how much better any could be at most."""
+
+    actions: Int[Array, "batch vertices"]
+    gaps: Float[Array, " batch"] | None = None
+
+
 class AbstractWay(eqx.Module):
-    """One way to find the best joint action, planned for one hypergraph.
+    """One way to find the best joint action.
 
     Hashable and free of arrays: what it decides, it decides before compiling.
     """
 
     name: eqx.AbstractClassVar[str]
+    cost: float = eqx.field(static=True)
+    """About how many adds it takes per state."""
+
+    @property
+    @abstractmethod
+    def exact(self) -> bool:
+        """Whether the action found is surely the best."""
 
     @abstractmethod
-    def argmax(
-        self,
-        hypergraph: Hypergraph,
-        mixer: AbstractMixer,
-        outputs: Float[Array, "batch outputs"],
-        state: Float[Array, "batch features"] | None,
-    ) -> Int[Array, "batch vertices"]:
+    def solve(self, problem: Problem) -> Solution:
         """The best joint action of each state."""
+
+
+class Bounded(NamedTuple):
+    """A value, its action, and a value that no action exceeds."""
+
+    value: Float[Array, "*batch"]
+    action: Int[Array, "*batch vertices"]
+    upper_bound: Float[Array, "*batch"]
 
 
 class Maximiser(eqx.Module):
     """Finds the joint action of the largest mixed value, for any batch of states.
 
-    Made by `maximiser`. Holds the mixer, whose parameters may be traced; everything else is fixed.
+    Made by `maximiser`. All methods take `outputs [..., num_outputs]`, inside or outside of
+    compiled code, and
+
+    - `mask`, true where allowed: per hyperedge entry, `[..., num_outputs]`, or per sub-action,
+      `[..., sum(sizes)]` (where both are equally long, entries are meant);
+    - `state [..., features]`, for mixers whose weights come from the state;
+    - `candidates [n, num_vertices]`, actions that sampling looks at beside its own.
+
+    Outputs that hold NaN, and masks that leave no action, raise a ValueError outside of compiled
+    code. Inside it their value is NaN or minus infinity, and their action is -1 throughout.
     """
 
     mixer: AbstractMixer
     hypergraph: Hypergraph = eqx.field(static=True)
     way: AbstractWay = eqx.field(static=True)
+    reason: str = eqx.field(static=True)
 
     @property
     def name(self) -> str:
         """The way that was chosen."""
         return self.way.name
 
+    @property
+    def exact(self) -> bool:
+        """Whether the actions found are surely the best."""
+        return self.way.exact
+
+    @property
+    def cost(self) -> float:
+        """About how many adds one state takes."""
+        return self.way.cost
+
+    def explain(self) -> str:
+        """Which way was chosen and why, in a sentence."""
+        kind = "exact" if self.exact else "approximate"
+        return f"{self.name} ({kind}, about {self.cost:,.0f} adds per state): {self.reason}"
+
     def max(
         self,
         outputs: Float[ArrayLike, "*batch outputs"],
         *,
+        mask: Bool[ArrayLike, "*batch entries"] | None = None,
         state: Float[ArrayLike, "*batch features"] | None = None,
+        candidates: Int[ArrayLike, "n vertices"] | None = None,
     ) -> Float[Array, "*batch"]:
         """The value of each state's best action."""
-        return self.value_and_action(outputs, state=state)[0]
+        return self.bounded(outputs, mask=mask, state=state, candidates=candidates).value
 
     def argmax(
         self,
         outputs: Float[ArrayLike, "*batch outputs"],
         *,
+        mask: Bool[ArrayLike, "*batch entries"] | None = None,
         state: Float[ArrayLike, "*batch features"] | None = None,
+        candidates: Int[ArrayLike, "n vertices"] | None = None,
     ) -> Int[Array, "*batch vertices"]:
         """Each state's best action."""
-        return self.value_and_action(outputs, state=state)[1]
+        return self.bounded(outputs, mask=mask, state=state, candidates=candidates).action
 
     def value_and_action(
         self,
         outputs: Float[ArrayLike, "*batch outputs"],
         *,
+        mask: Bool[ArrayLike, "*batch entries"] | None = None,
         state: Float[ArrayLike, "*batch features"] | None = None,
+        candidates: Int[ArrayLike, "n vertices"] | None = None,
     ) -> tuple[Float[Array, "*batch"], Int[Array, "*batch vertices"]]:
-        """Each state's best action, and its value.
+        """Each state's best action, and its value, differentiable in that action's outputs."""
+        found = self.bounded(outputs, mask=mask, state=state, candidates=candidates)
+        return found.value, found.action
 
-        The value is differentiable in the outputs of the action that was chosen.
-        """
+    def bounded(
+        self,
+        outputs: Float[ArrayLike, "*batch outputs"],
+        *,
+        mask: Bool[ArrayLike, "*batch entries"] | None = None,
+        state: Float[ArrayLike, "*batch features"] | None = None,
+        candidates: Int[ArrayLike, "n vertices"] | None = None,
+    ) -> Bounded:
+        """Each state's best action found, its value, and an upper bound of all actions' values."""
         outputs = jnp.asarray(outputs)
         expected = self.hypergraph.num_outputs
         if outputs.ndim == 0 or outputs.shape[-1] != expected:
@@ -83,24 +170,71 @@ class Maximiser(eqx.Module):
                 f"outputs have shape {outputs.shape}; their last axis must be {expected} long, "
                 f"one per output of the hypergraph"
             )
-        return _value_and_action(self, outputs, state)
+        if mask is not None:
+            mask = jnp.broadcast_to(per_output(self.hypergraph, jnp.asarray(mask)), outputs.shape)
+        found = _bounded(self, outputs, mask, state, candidates)
+        if not isinstance(found.value, jax.core.Tracer):
+            _check(found.value, masked=mask is not None, exact=self.exact)
+        return found
 
 
 @jax.jit
-def _value_and_action(
+def _bounded(
     self: Maximiser,
     outputs: Float[Array, "*batch outputs"],
+    mask: Bool[Array, "*batch outputs"] | None,
     state: Float[Array, "*batch features"] | None,
-) -> tuple[Float[Array, "*batch"], Int[Array, "*batch vertices"]]:
+    candidates: Int[Array, "n vertices"] | None,
+) -> Bounded:
     batch = outputs.shape[:-1]
-    flat = outputs.reshape(-1, outputs.shape[-1])
-    flat_state = None if state is None else state.reshape(-1, state.shape[-1])
-    actions = self.way.argmax(
-        self.hypergraph,
-        jax.lax.stop_gradient(self.mixer),
-        jax.lax.stop_gradient(flat),
-        jax.lax.stop_gradient(flat_state),
+
+    def flat(array: Any) -> Any:
+        return None if array is None else array.reshape(-1, array.shape[-1])
+
+    problem = Problem(
+        self.mixer, flat(outputs), flat(mask), flat(state), candidates, self.hypergraph
     )
-    representations = self.hypergraph.representation(flat, actions)
-    values = jax.vmap(self.mixer)(representations, flat_state)
-    return values.reshape(batch), actions.reshape(*batch, self.hypergraph.num_vertices)
+    actions, gaps = self.way.solve(jax.lax.stop_gradient(problem))
+    values = problem.values(actions)
+    # What is forbidden does not count, not even as NaN.
+    unheard = jnp.isnan(problem.outputs)
+    if problem.mask is not None:
+        unheard &= problem.mask
+    values = jnp.where(unheard.any(axis=-1), jnp.nan, values)
+    if self.exact:
+        bounds = values
+    else:
+        bounds = _loose_bounds(problem) if gaps is None else values + gaps
+        bounds = jnp.maximum(bounds, values)
+    usable = ~jnp.isnan(values) & (values > -jnp.inf)
+    actions = jnp.where(usable[:, None], actions, -1)
+    shape = (*batch, self.hypergraph.num_vertices)
+    return Bounded(values.reshape(batch), actions.reshape(shape), bounds.reshape(batch))
+
+
+def _loose_bounds(problem: Problem) -> Float[Array, " batch"]:
+    """The mixed value of every table's largest entry, where the mixer is monotonic."""
+    if not problem.mixer.monotonic:
+        return jnp.full(problem.outputs.shape[0], jnp.inf)
+    hypergraph = problem.hypergraph
+    largest = jax.ops.segment_max(
+        problem.masked(problem.outputs).T,
+        hypergraph.edge_of_output,
+        hypergraph.num_edges,
+        indices_are_sorted=True,
+    )
+    return jax.vmap(problem.mixer)(largest.T, problem.state)
+
+
+def _check(values: Float[Array, "*batch"], *, masked: bool, exact: bool) -> None:
+    """Raises for the first state that has no answer."""
+    none = "the mask{} leaves no action" if exact else "no allowed action{} was found"
+    checked = np.asarray(values)
+    for wrong, what in (
+        (np.isnan(checked), "the outputs{} hold NaN"),
+        (checked == -np.inf, none if masked else "no action{} has a finite value"),
+    ):
+        if wrong.any():
+            place = tuple(int(i) for i in np.argwhere(wrong)[0])
+            index = place[0] if len(place) == 1 else place
+            raise ValueError(what.format(f" of state {index}" if place else ""))

@@ -2,16 +2,181 @@
 
 from __future__ import annotations
 
+import difflib
+from functools import lru_cache
+
 from hyperaction.hypergraph import Hypergraph
+from hyperaction.maximise import native, search
+from hyperaction.maximise.components import Components, parts_of
 from hyperaction.maximise.decentralised import Decentralised
-from hyperaction.maximise.enumeration import Enumeration
+from hyperaction.maximise.elimination import plan_elimination
+from hyperaction.maximise.enumeration import Enumeration, enumeration_cost
 from hyperaction.maximise.interface import AbstractWay, Maximiser
+from hyperaction.maximise.sampling import ROUNDS, SAMPLES, Sampling
 from hyperaction.mixers import AbstractMixer, Sum
 
+BUDGET = 3e7
+"""Adds per state that an exact way may take by default: milliseconds."""
 
-def maximiser(hypergraph: Hypergraph, mixer: AbstractMixer = Sum()) -> Maximiser:
-    """What finds the best joint action of a hypergraph under a mixer."""
-    way: AbstractWay = Enumeration()
-    if hypergraph.rank == 1 and mixer.monotonic:
-        way = Decentralised()
-    return Maximiser(mixer=mixer, hypergraph=hypergraph, way=way)
+HARD_LIMIT = 1e10
+"""Adds per state that no way may take even if it is asked for by name: seconds."""
+
+WAYS = (
+    "decentralised",
+    "components",
+    "elimination",
+    "branch-and-bound",
+    "ascent",
+    "sampling",
+    "enumeration",
+)
+
+
+def maximiser(
+    hypergraph: Hypergraph,
+    mixer: AbstractMixer = Sum(),
+    *,
+    way: str | None = None,
+    budget: float = BUDGET,
+    use_native: bool | None = None,
+    nodes: int = search.NODES,
+) -> Maximiser:
+    """What finds the best joint action of a hypergraph under a mixer.
+
+    Args:
+        hypergraph: The hyperedges.
+        mixer: How their values make an action's value.
+        way: One of `WAYS`; by default the cheapest exact one within the budget, else the best
+            approximate one.
+        budget: Adds per state that an exact way may take.
+        use_native: Whether to use the compiled kernel; by default where it can be.
+        nodes: How many nodes branch and bound may open per state.
+    """
+    if way is not None and way not in WAYS:
+        near = difflib.get_close_matches(way, WAYS, n=1)
+        hint = f"did you mean '{near[0]}'? " if near else ""
+        raise ValueError(f"no way is called '{way}'; {hint}There are {', '.join(WAYS)}.")
+    if use_native and not native.available():
+        raise ValueError("the compiled kernel was not built, or JAX does not compute on the CPU")
+    use_native = native.available() if use_native is None else use_native
+    planner = _Planner(mixer.monotonic, mixer.affine, budget, use_native, nodes)
+    chosen, reason = planner.choose(hypergraph) if way is None else planner.force(hypergraph, way)
+    return Maximiser(mixer=mixer, hypergraph=hypergraph, way=chosen, reason=reason)
+
+
+class _Planner:
+    """Picks ways for one kind of mixer, within one budget. Equal questions are answered once."""
+
+    def __init__(
+        self, monotonic: bool, affine: bool, budget: float, use_native: bool, nodes: int
+    ) -> None:
+        self.facts = (monotonic, affine, budget, use_native, nodes)
+        self.monotonic, self.affine, self.budget, self.use_native, self.nodes = self.facts
+
+    def __hash__(self) -> int:
+        return hash(self.facts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Planner) and self.facts == other.facts
+
+    @lru_cache(maxsize=256)  # noqa: B019 (planners are small, and equal ones share)
+    def choose(self, hypergraph: Hypergraph) -> tuple[AbstractWay, str]:
+        """The cheapest exact way within the budget, else the best approximate one; and why."""
+        if hypergraph.rank == 1 and self.monotonic:
+            return self._decentralised(hypergraph), (
+                "at rank 1 a monotonic mixer lets every vertex choose for itself"
+            )
+        if not self.affine:
+            if enumeration_cost(hypergraph) <= self.budget:
+                return self._enumeration(hypergraph), (
+                    "the mixer is no weighted sum, and the joint actions are few enough to list"
+                )
+            return self._sampling(hypergraph), (
+                f"the mixer is no weighted sum, and the {hypergraph.num_actions:,} joint actions "
+                f"are too many to list"
+            )
+        parts = parts_of(hypergraph)
+        if len(parts) > 1:
+            return self._components(hypergraph), (
+                f"the hyperedges fall into {len(parts)} parts that share no vertex"
+            )
+        elimination = plan_elimination(hypergraph, self.budget, use_native=self.use_native)
+        if elimination is not None:
+            return elimination, "vertices can be maximised out one by one within the budget"
+        return self._ascent(hypergraph), (
+            f"exact elimination would take more than the budget of {self.budget:,.0f} adds"
+        )
+
+    @lru_cache(maxsize=256)  # noqa: B019
+    def force(self, hypergraph: Hypergraph, way: str) -> tuple[AbstractWay, str]:
+        """The way of that name, or an error that says why it cannot be taken."""
+        affine_only = ("components", "elimination", "branch-and-bound", "ascent")
+        if way in affine_only and not self.affine:
+            raise ValueError(
+                f"{way} needs a mixer that is a weighted sum (sum, mean, monotonic-linear); "
+                f"enumeration and sampling take any"
+            )
+        makers = {
+            "decentralised": self._decentralised,
+            "components": self._components,
+            "elimination": self._elimination,
+            "branch-and-bound": self._branch_and_bound,
+            "ascent": self._ascent,
+            "sampling": self._sampling,
+            "enumeration": self._enumeration,
+        }
+        return makers[way](hypergraph), "it was asked for"
+
+    def _decentralised(self, hypergraph: Hypergraph) -> AbstractWay:
+        if hypergraph.rank > 1 or not self.monotonic:
+            raise ValueError(
+                f"decentralised needs rank 1 (this is rank {hypergraph.rank}) and a monotonic "
+                f"mixer (this is {'one' if self.monotonic else 'none'})"
+            )
+        return Decentralised(cost=float(hypergraph.num_outputs))
+
+    def _components(self, hypergraph: Hypergraph) -> AbstractWay:
+        parts = [part.of(hypergraph) for part in parts_of(hypergraph)]
+        alone = _Planner(True, True, self.budget, self.use_native, self.nodes)
+        ways = tuple(alone.choose(part)[0] for part in parts)
+        return Components(cost=sum(way.cost for way in ways), ways=ways)
+
+    def _elimination(self, hypergraph: Hypergraph) -> AbstractWay:
+        way = plan_elimination(hypergraph, HARD_LIMIT, use_native=self.use_native)
+        if way is None:
+            raise ValueError(
+                f"elimination cannot fit: it would take more than {HARD_LIMIT:,.0f} adds per "
+                f"state; branch-and-bound and ascent can"
+            )
+        return way
+
+    def _branch_and_bound(self, hypergraph: Hypergraph) -> AbstractWay:
+        if hypergraph.rank > 2 or not self.use_native:
+            raise ValueError(
+                f"branch-and-bound needs rank 2 at most (this is rank {hypergraph.rank}) and the "
+                f"compiled kernel; elimination and ascent need neither"
+            )
+        work = 4.0 * sum(hypergraph.sizes) * max(hypergraph.sizes)
+        tabu = search.tabu_cost(hypergraph, search.TABU_STEPS)
+        return search.BranchAndBound(cost=tabu + self.nodes * work, nodes=self.nodes)
+
+    def _ascent(self, hypergraph: Hypergraph) -> AbstractWay:
+        if hypergraph.rank <= 2 and self.use_native:
+            steps = search.TABU_STEPS
+            return search.Tabu(cost=search.tabu_cost(hypergraph, steps), steps=steps)
+        cost = search.ascent_cost(hypergraph)
+        return search.Ascent(cost=cost, restarts=search.RESTARTS, sweeps=search.SWEEPS)
+
+    def _sampling(self, hypergraph: Hypergraph) -> AbstractWay:
+        looks = SAMPLES + ROUNDS * (1 + sum(hypergraph.sizes))
+        cost = float(looks * hypergraph.num_edges)
+        return Sampling(cost=cost, samples=SAMPLES, rounds=ROUNDS)
+
+    def _enumeration(self, hypergraph: Hypergraph) -> AbstractWay:
+        cost = enumeration_cost(hypergraph)
+        if cost > HARD_LIMIT or hypergraph.num_actions >= 2**31:
+            raise ValueError(
+                f"enumeration cannot fit: there are {hypergraph.num_actions:,} joint actions; "
+                f"sampling can"
+            )
+        return Enumeration(cost=cost)

@@ -1,0 +1,29 @@
+"""Builds the compiled kernel where a C++ compiler is found; the package works without it."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from setuptools import Extension, setup
+
+NATIVE = "src/hyperaction/maximise/native"
+
+
+def kernel() -> list[Extension]:
+    """The kernel, which needs the headers that come with jaxlib."""
+    spec = find_spec("jaxlib")
+    if spec is None or spec.origin is None:
+        return []
+    return [
+        Extension(
+            "hyperaction.maximise.native._kernel",
+            sources=[f"{NATIVE}/eliminate.cc", f"{NATIVE}/search.cc"],
+            depends=[f"{NATIVE}/lanes.h", f"{NATIVE}/pairwise.h"],
+            include_dirs=[str(Path(spec.origin).parent / "include")],
+            extra_compile_args=["-std=c++17", "-O3", "-g0", "-Wno-psabi", "-Wno-attributes"],
+            language="c++",
+            optional=True,
+        )
+    ]
+
+
+setup(ext_modules=kernel())

@@ -1,0 +1,250 @@
+// Exact maximisation by a program of conditioning and elimination steps (see ../program.py).
+//
+// Sixteen states are solved at a time, each in its own vector lane. All tables live in one arena of
+// vectors. The only instruction is `dst[i] = max over k of A[..] + B[..]`; a step of the program is
+// a run of instructions, and a conditioning step repeats all that follows it for every sub-action
+// of its vertex.
+
+#include <algorithm>
+#include <vector>
+
+#include "lanes.h"
+#include "xla/ffi/api/ffi.h"
+
+namespace ffi = xla::ffi;
+
+namespace hyperaction {
+namespace {
+
+struct Header {
+  int32_t num_outputs, num_vertices, arena, num_steps, num_instructions, num_scope, num_index, total;
+};
+
+struct Step {
+  int32_t vertex, size, conditions, first, last;  // instructions [first, last)
+  int32_t scope, scope_end;                       // the message's vertices, in the scope pool
+};
+
+struct Instruction {
+  int32_t dst, count, choices;  // count entries, each the best of so many choices
+  int32_t a, a_index, a_shift;  // place in the arena; place of its indices or -1; shift per choice
+  int32_t b, b_index;           // as for a; b is -1 where there is only one table
+};
+
+struct Program {
+  const Header* header;
+  const int32_t* load;  // where each output goes in the arena
+  const Step* steps;
+  const Instruction* instructions;
+  const int32_t* scopes;  // pairs of vertex and size
+  const int32_t* index;
+
+  explicit Program(const int32_t* data) {
+    header = reinterpret_cast<const Header*>(data);
+    load = data + sizeof(Header) / 4;
+    steps = reinterpret_cast<const Step*>(load + header->num_outputs);
+    instructions = reinterpret_cast<const Instruction*>(steps + header->num_steps);
+    scopes = reinterpret_cast<const int32_t*>(instructions + header->num_instructions);
+    index = scopes + header->num_scope;
+  }
+};
+
+template <int kChoices>
+HYPERACTION_INLINE void best_of_sums(Lanes* dst, const Lanes* a, const int32_t* ia, const Lanes* b,
+                                     const int32_t* ib, int count, int choices) {
+  const int m = kChoices ? kChoices : choices;
+  for (int i = 0; i < count; ++i) {
+    // The choices of one entry stand side by side in both tables: the vertex is their last axis.
+    const Lanes* x = a + (ia ? ia[i] : i * m);
+    const Lanes* y = b + (ib ? ib[i] : i * m);
+    Lanes best = x[0] + y[0];
+    for (int k = 1; k < m; ++k) best = larger(best, x[k] + y[k]);
+    dst[i] = best;
+  }
+}
+
+HYPERACTION_INLINE void execute(const Instruction& in, Lanes* arena, const int32_t* index,
+                                int choice) {
+  Lanes* dst = arena + in.dst;
+  const Lanes* a = arena + in.a + choice * in.a_shift;
+  const int32_t* ia = in.a_index < 0 ? nullptr : index + in.a_index;
+  if (in.b < 0) {
+    for (int i = 0; i < in.count; ++i) {
+      const Lanes* x = a + (ia ? ia[i] : i * in.choices);
+      Lanes best = x[0];
+      for (int k = 1; k < in.choices; ++k) best = larger(best, x[k]);
+      dst[i] = best;
+    }
+    return;
+  }
+  const Lanes* b = arena + in.b;
+  const int32_t* ib = in.b_index < 0 ? nullptr : index + in.b_index;
+  switch (in.choices) {
+    case 1:
+      if (!ia && !ib) {
+        for (int i = 0; i < in.count; ++i) dst[i] = a[i] + b[i];
+      } else {
+        best_of_sums<1>(dst, a, ia, b, ib, in.count, 1);
+      }
+      break;
+    case 2: best_of_sums<2>(dst, a, ia, b, ib, in.count, 2); break;
+    case 3: best_of_sums<3>(dst, a, ia, b, ib, in.count, 3); break;
+    case 5: best_of_sums<5>(dst, a, ia, b, ib, in.count, 5); break;
+    default: best_of_sums<0>(dst, a, ia, b, ib, in.count, in.choices);
+  }
+}
+
+struct Best {
+  Lanes value;
+  LaneInts code;  // the conditioned sub-actions, as one number
+};
+
+// Runs the steps from `first` on, for every combination of the sub-actions still to be conditioned.
+HYPERACTION_FAST void search(const Program& program, Lanes* arena, int num_conditions,
+                             Best* result) {
+  const Header& header = *program.header;
+  std::vector<int> where(num_conditions + 1), choice(num_conditions + 1);
+  Best best;
+  best.value = Lanes{} + kMinusInfinity;
+  best.code = LaneInts{};
+  int depth = 0, code = 0, step = 0;
+  for (;;) {
+    // Eliminate up to the next condition or the end.
+    for (; step < header.num_steps && !program.steps[step].conditions; ++step) {
+      for (int i = program.steps[step].first; i < program.steps[step].last; ++i)
+        execute(program.instructions[i], arena, program.index, 0);
+    }
+    if (step < header.num_steps) {
+      where[depth] = step;
+      choice[depth] = -1;
+      ++depth;
+    } else {
+      const Lanes value = arena[header.total];
+      const LaneInts better = value > best.value;
+      best.value = better ? value : best.value;
+      best.code = better ? LaneInts{} + code : best.code;
+    }
+    // The next choice of the innermost condition that has one left.
+    while (depth > 0) {
+      const Step& condition = program.steps[where[depth - 1]];
+      int& taken = choice[depth - 1];
+      if (++taken < condition.size) {
+        code = taken ? code + 1 : code * condition.size;
+        for (int i = condition.first; i < condition.last; ++i)
+          execute(program.instructions[i], arena, program.index, taken);
+        step = where[depth - 1] + 1;
+        break;
+      }
+      code /= condition.size;
+      --depth;
+    }
+    if (depth == 0) break;
+  }
+  *result = best;
+}
+
+// Runs the program once more, every lane with its own best choices, so that the arena holds the
+// messages that its best action is read from.
+void replay(const Program& program, Lanes* arena, const int32_t* actions) {
+  float* numbers = reinterpret_cast<float*>(arena);
+  const int n = program.header->num_vertices;
+  for (int s = 0; s < program.header->num_steps; ++s) {
+    const Step& step = program.steps[s];
+    for (int i = step.first; i < step.last; ++i) {
+      const Instruction& in = program.instructions[i];
+      if (!step.conditions) {
+        execute(in, arena, program.index, 0);
+        continue;
+      }
+      for (int lane = 0; lane < kLanes; ++lane) {
+        const int shift = actions[lane * n + step.vertex] * in.a_shift;
+        for (int e = 0; e < in.count; ++e) {
+          const float b = in.b < 0 ? 0.0f : numbers[(in.b + e) * kLanes + lane];
+          numbers[(in.dst + e) * kLanes + lane] =
+              numbers[(in.a + shift + e) * kLanes + lane] + b;
+        }
+      }
+    }
+  }
+}
+
+// Reads the eliminated vertices' best sub-actions off the messages, the last one first.
+void trace_back(const Program& program, const Lanes* arena, int32_t* actions) {
+  const float* numbers = reinterpret_cast<const float*>(arena);
+  const int n = program.header->num_vertices;
+  for (int s = program.header->num_steps - 1; s >= 0; --s) {
+    const Step& step = program.steps[s];
+    if (step.conditions || step.vertex < 0) continue;
+    const Instruction& in = program.instructions[step.last - 1];
+    const int32_t* ia = in.a_index < 0 ? nullptr : program.index + in.a_index;
+    const int32_t* ib = in.b_index < 0 ? nullptr : program.index + in.b_index;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      int entry = 0;
+      for (int p = step.scope; p < step.scope_end; p += 2)
+        entry = entry * program.scopes[p + 1] + actions[lane * n + program.scopes[p]];
+      const int a = in.a + (ia ? ia[entry] : entry * in.choices);
+      const int b = in.b < 0 ? -1 : in.b + (ib ? ib[entry] : entry * in.choices);
+      int best = 0;
+      float best_value = kMinusInfinity;
+      for (int k = 0; k < in.choices; ++k) {
+        const float value = numbers[(a + k) * kLanes + lane] +
+                            (b < 0 ? 0.0f : numbers[(b + k) * kLanes + lane]);
+        if (value > best_value) {
+          best_value = value;
+          best = k;
+        }
+      }
+      actions[lane * n + step.vertex] = best;
+    }
+  }
+}
+
+ffi::Error eliminate(ffi::Buffer<ffi::F32> outputs, ffi::Buffer<ffi::S32> code,
+                     ffi::ResultBuffer<ffi::S32> actions) {
+  const Program program(code.typed_data());
+  const Header& header = *program.header;
+  const int64_t n = header.num_vertices, width = header.num_outputs;
+  const int64_t batch = outputs.element_count() / width;
+  std::vector<int> conditions;
+  for (int s = 0; s < header.num_steps; ++s)
+    if (program.steps[s].conditions) conditions.push_back(s);
+  std::vector<float> memory((header.arena + 1) * kLanes);
+  // Vectors are loaded whole: the arena starts at a multiple of their size.
+  const uintptr_t start = (reinterpret_cast<uintptr_t>(memory.data()) + 63) & ~uintptr_t{63};
+  float* numbers = reinterpret_cast<float*>(start);
+  Lanes* arena = reinterpret_cast<Lanes*>(start);
+  std::vector<int32_t> found(kLanes * n);
+  for (int64_t first = 0; first < batch; first += kLanes) {
+    const int64_t used = std::min<int64_t>(kLanes, batch - first);
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      // Lanes past the end repeat the last state.
+      const float* row = outputs.typed_data() + (first + std::min(lane, used - 1)) * width;
+      for (int64_t j = 0; j < width; ++j) numbers[program.load[j] * kLanes + lane] = row[j];
+    }
+    std::fill(found.begin(), found.end(), 0);
+    Best best;
+    search(program, arena, static_cast<int>(conditions.size()), &best);
+    if (!conditions.empty()) {
+      for (int lane = 0; lane < kLanes; ++lane) {
+        int rest = best.code[lane];
+        for (auto s = conditions.rbegin(); s != conditions.rend(); ++s) {
+          found[lane * n + program.steps[*s].vertex] = rest % program.steps[*s].size;
+          rest /= program.steps[*s].size;
+        }
+      }
+      replay(program, arena, found.data());
+    }
+    trace_back(program, arena, found.data());
+    std::copy_n(found.begin(), used * n, actions->typed_data() + first * n);
+  }
+  return ffi::Error::Success();
+}
+
+}  // namespace
+}  // namespace hyperaction
+
+XLA_FFI_DEFINE_HANDLER_SYMBOL(hyperaction_eliminate, hyperaction::eliminate,
+                              ffi::Ffi::Bind()
+                                  .Arg<ffi::Buffer<ffi::F32>>()
+                                  .Arg<ffi::Buffer<ffi::S32>>()
+                                  .Ret<ffi::Buffer<ffi::S32>>());

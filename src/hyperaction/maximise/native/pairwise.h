@@ -1,0 +1,122 @@
+// One state of a hypergraph of rank two at most, laid out for searching.
+//
+// For every vertex and sub-action there is a row of numbers, one per sub-action and vertex: what the
+// pair's table adds there. A field is such a row too: what every sub-action of every vertex is worth
+// while the others stay. Rows are sub-action by sub-action, so that one vector holds one sub-action
+// of sixteen vertices. Places that stand for nothing hold minus infinity in the unary row.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "lanes.h"
+
+namespace hyperaction {
+
+// What the host plans once for a hypergraph: sizes, then edges as triples (u, v or -1, offset).
+struct Structure {
+  int num_outputs, num_vertices, num_edges;
+  const int32_t* sizes;
+  const int32_t* edges;
+
+  explicit Structure(const int32_t* data)
+      : num_outputs(data[0]),
+        num_vertices(data[1]),
+        num_edges(data[2]),
+        sizes(data + 3),
+        edges(data + 3 + data[1]) {}
+};
+
+class Pairwise {
+ public:
+  const int n, columns, size, row;  // vertices; the same in whole vectors; sub-actions; row length
+  const int32_t* sizes;
+  std::vector<float> unary;  // [row]
+  std::vector<float> pairs;  // [n][size][row]
+
+  explicit Pairwise(const Structure& s)
+      : n(s.num_vertices),
+        columns((n + kLanes - 1) / kLanes * kLanes),
+        size(*std::max_element(s.sizes, s.sizes + n)),
+        row(size * columns),
+        sizes(s.sizes),
+        unary(row),
+        pairs(static_cast<size_t>(n) * size * row) {}
+
+  int place(int vertex, int sub_action) const { return sub_action * columns + vertex; }
+  const float* pair_row(int vertex, int sub_action) const {
+    return pairs.data() + (static_cast<size_t>(vertex) * size + sub_action) * row;
+  }
+  float* pair_row(int vertex, int sub_action) {
+    return pairs.data() + (static_cast<size_t>(vertex) * size + sub_action) * row;
+  }
+  float pair(int u, int a, int v, int b) const { return pair_row(u, a)[place(v, b)]; }
+
+  void load(const Structure& s, const float* outputs) {
+    const float forbidden = cost_of_forbidden(s, outputs);
+    std::fill(unary.begin(), unary.end(), kMinusInfinity);
+    std::fill(pairs.begin(), pairs.end(), 0.0f);
+    for (int v = 0; v < n; ++v)
+      for (int a = 0; a < sizes[v]; ++a) unary[place(v, a)] = 0.0f;
+    for (int e = 0; e < s.num_edges; ++e) {
+      const int u = s.edges[3 * e], v = s.edges[3 * e + 1];
+      const float* table = outputs + s.edges[3 * e + 2];
+      for (int a = 0; a < sizes[u]; ++a) {
+        if (v < 0) {
+          unary[place(u, a)] += std::max(*table++, forbidden);
+          continue;
+        }
+        for (int b = 0; b < sizes[v]; ++b) {
+          const float value = std::max(*table++, forbidden);
+          pair_row(u, a)[place(v, b)] = value;
+          pair_row(v, b)[place(u, a)] = value;
+        }
+      }
+    }
+  }
+
+  // What stands for minus infinity: so low that one forbidden entry outweighs everything allowed.
+  // Searches can then climb out of forbidden actions, which they could not among infinities.
+  static float cost_of_forbidden(const Structure& s, const float* outputs) {
+    double range = 1.0;
+    float lowest = 0.0f;
+    for (int e = 0; e < s.num_edges; ++e) {
+      const int end = e + 1 < s.num_edges ? s.edges[3 * e + 5] : s.num_outputs;
+      float low = 0.0f, high = 0.0f;
+      bool any = false;
+      for (int j = s.edges[3 * e + 2]; j < end; ++j) {
+        if (outputs[j] == kMinusInfinity) continue;
+        low = any ? std::min(low, outputs[j]) : outputs[j];
+        high = any ? std::max(high, outputs[j]) : outputs[j];
+        any = true;
+      }
+      range += high - low;
+      lowest = std::min(lowest, low);
+    }
+    return static_cast<float>(lowest - range);
+  }
+
+  double value(const int32_t* action) const {
+    double total = 0.0;
+    for (int v = 0; v < n; ++v) {
+      total += unary[place(v, action[v])];
+      const float* from = pair_row(v, action[v]);
+      for (int w = v + 1; w < n; ++w) total += from[place(w, action[w])];
+    }
+    return total;
+  }
+};
+
+// A small, fast and repeatable source of randomness (xorshift).
+struct Random {
+  uint64_t state;
+  uint32_t below(uint32_t bound) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return static_cast<uint32_t>((state >> 32) * bound >> 32);
+  }
+};
+
+}  // namespace hyperaction

@@ -1,0 +1,346 @@
+"""Programs for the compiled kernel: which vertices to condition on and which to eliminate.
+
+To *eliminate* a vertex is to replace all tables that hold it by one message: the best they can add
+up to, for every combination of its neighbours' sub-actions. It is exact, but the message grows with
+the number of neighbours. To *condition* on a vertex is to try all its sub-actions one after the
+other, which takes it out of every table. A program eliminates what is cheap and conditions on the
+rest, so that all tables stay small enough for the processor's cache.
+
+All tables' axes are sorted alike: conditioned vertices first, in their order, then eliminated ones,
+the first to go last. So a slice at a conditioned sub-action is one contiguous block, and the
+choices that an elimination maximises over stand side by side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperaction.hypergraph import Hypergraph
+
+OVERHEAD = 12
+"""What one instruction costs beside its adds, in adds."""
+
+LARGEST_ARENA = 2**20
+"""The most entries that a program's tables may have together: 64 MB for sixteen states."""
+
+Scope = frozenset[int]
+
+
+def _slowdown(entries: int) -> int:
+    """How much longer an add takes when its table leaves the first or second cache."""
+    return 1 if entries <= 400 else 2 if entries <= 4000 else 4
+
+
+class TooCostlyError(Exception):
+    """The program would cost more than the budget."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A vertex that goes: conditioned on, or eliminated."""
+
+    vertex: int
+    conditions: bool
+
+
+def best_steps(hypergraph: Hypergraph, budget: float) -> tuple[tuple[Step, ...], float] | None:
+    """The cheapest program found and its cost in adds per state, or None past the budget."""
+    best: tuple[tuple[Step, ...], float] | None = None
+    limits = sorted({2**power for power in range(4, 17)})
+    for choose in (_smallest_table, _least_fill):
+        for limit in limits:
+            bound = budget if best is None else min(budget, best[1])
+            try:
+                steps = _steps(hypergraph, limit, choose, bound)
+                cost = _Builder(hypergraph, steps, bound).cost
+            except TooCostlyError:
+                continue
+            if best is None or cost < best[1]:
+                best = steps, cost
+    return best
+
+
+def _steps(
+    hypergraph: Hypergraph,
+    limit: int,
+    choose: Callable[[Hypergraph, set[Scope], set[int]], int],
+    budget: float,
+) -> tuple[Step, ...]:
+    """Eliminates while a message's table stays within the limit, else conditions."""
+    scopes = {frozenset(edge) for edge in hypergraph.edges}
+    remaining = set(range(hypergraph.num_vertices))
+    steps, repeated = [], 1
+    while remaining:
+        vertex = choose(hypergraph, scopes, remaining)
+        around = _around(scopes, vertex)
+        eliminates = _size(hypergraph, around) <= limit
+        if not eliminates:
+            vertex = max(remaining, key=lambda v: (len(_around(scopes, v)), hypergraph.sizes[v]))
+            repeated *= hypergraph.sizes[vertex]
+            if repeated > budget:
+                raise TooCostlyError
+        steps.append(Step(vertex, conditions=not eliminates))
+        scopes = _without(scopes, vertex, around if eliminates else None)
+        remaining.remove(vertex)
+    return tuple(steps)
+
+
+def _without(scopes: set[Scope], vertex: int, around: Scope | None) -> set[Scope]:
+    """The scopes after a vertex is gone; `around` it a message stays if it was eliminated."""
+    if around is None:
+        return {scope - {vertex} for scope in scopes}
+    return {scope for scope in scopes if vertex not in scope} | {around - {vertex}}
+
+
+def _around(scopes: set[Scope], vertex: int) -> Scope:
+    """A vertex and its neighbours."""
+    return frozenset({vertex}).union(*(scope for scope in scopes if vertex in scope))
+
+
+def _size(hypergraph: Hypergraph, scope: Scope) -> int:
+    return math.prod(hypergraph.sizes[vertex] for vertex in scope)
+
+
+def _smallest_table(hypergraph: Hypergraph, scopes: set[Scope], remaining: set[int]) -> int:
+    return min(remaining, key=lambda v: (_size(hypergraph, _around(scopes, v)), v))
+
+
+def _least_fill(hypergraph: Hypergraph, scopes: set[Scope], remaining: set[int]) -> int:
+    """The vertex whose elimination joins the fewest neighbours that were not joined before."""
+    around = {vertex: _around(scopes, vertex) for vertex in remaining}
+
+    def fill(vertex: int) -> int:
+        others = around[vertex] - {vertex}
+        return sum(len(others - around[other]) for other in others)
+
+    return min(remaining, key=lambda v: (fill(v), _size(hypergraph, around[v]), v))
+
+
+def elimination_order(hypergraph: Hypergraph) -> tuple[int, ...]:
+    """An order to eliminate all vertices in: the cheaper of least fill and smallest table."""
+    orders = [
+        tuple(step.vertex for step in _steps(hypergraph, 2**62, choose, math.inf))
+        for choose in (_least_fill, _smallest_table)
+    ]
+    return min(orders, key=lambda order: sum(message_sizes(hypergraph, order)))
+
+
+def message_sizes(hypergraph: Hypergraph, order: tuple[int, ...]) -> list[int]:
+    """The size of the table that each elimination maximises over."""
+    scopes = {frozenset(edge) for edge in hypergraph.edges}
+    sizes = []
+    for vertex in order:
+        around = _around(scopes, vertex)
+        sizes.append(_size(hypergraph, around))
+        scopes = _without(scopes, vertex, around)
+    return sizes
+
+
+@dataclass
+class Table:
+    """A table in the arena: its vertices, slowest axis first, and where it starts."""
+
+    scope: tuple[int, ...]
+    start: int
+
+
+@dataclass
+class Instruction:
+    """`target[i] = max over choices of a[..] + b[..]`."""
+
+    target: Table
+    choices: int
+    a: Table
+    b: Table | None
+    last: int | None  # the eliminated vertex, the last axis of a and b
+    shift: int = 0  # how far one conditioned sub-action moves a
+
+
+@dataclass
+class Block:
+    """The instructions of one step, and the scope of its message."""
+
+    vertex: int
+    size: int
+    conditions: bool
+    scope: tuple[int, ...] = ()
+    instructions: list[Instruction] = field(default_factory=list)
+
+
+class _Builder:
+    """Turns steps into instructions, and counts what they cost."""
+
+    def __init__(self, hypergraph: Hypergraph, steps: tuple[Step, ...], budget: float) -> None:
+        self.hypergraph = hypergraph
+        self.budget = budget
+        self.cost = 0.0
+        self.arena = 0
+        self.repeated = 1
+        conditioned = [step.vertex for step in steps if step.conditions]
+        eliminated = [step.vertex for step in steps if not step.conditions]
+        self.place = {v: i for i, v in enumerate([*conditioned, *reversed(eliminated)])}
+        self.inputs = [self._table(frozenset(edge)) for edge in hypergraph.edges]
+        self.tables = list(self.inputs)
+        self.blocks = [self._condition(s) if s.conditions else self._eliminate(s) for s in steps]
+        self.blocks.append(self._total())
+
+    def _table(self, scope: Scope) -> Table:
+        table = Table(tuple(sorted(scope, key=self.place.__getitem__)), self.arena)
+        self.arena += _size(self.hypergraph, scope)
+        if self.arena > LARGEST_ARENA:
+            raise TooCostlyError
+        return table
+
+    def _emit(
+        self,
+        block: Block,
+        scope: Scope,
+        a: Table,
+        b: Table | None,
+        *,
+        last: int | None = None,
+        shift: int = 0,
+    ) -> Table:
+        choices = 1 if last is None else self.hypergraph.sizes[last]
+        count = _size(self.hypergraph, scope)
+        self.cost += self.repeated * (count * choices * _slowdown(count * choices) + OVERHEAD)
+        if self.cost > self.budget:
+            raise TooCostlyError
+        target = self._table(scope)
+        block.instructions.append(Instruction(target, choices, a, b, last, shift))
+        return target
+
+    def _condition(self, step: Step) -> Block:
+        block = Block(step.vertex, self.hypergraph.sizes[step.vertex], conditions=True)
+        self.repeated *= block.size
+        holding = [table for table in self.tables if step.vertex in table.scope]
+        self.tables = [table for table in self.tables if step.vertex not in table.scope]
+        for table in holding:
+            scope = frozenset(table.scope) - {step.vertex}
+            same = [other for other in self.tables if frozenset(other.scope) == scope]
+            shift = _size(self.hypergraph, scope)
+            added = self._emit(block, scope, table, same[0] if same else None, shift=shift)
+            if same:
+                self.tables.remove(same[0])
+            self.tables.append(added)
+        return block
+
+    def _eliminate(self, step: Step) -> Block:
+        block = Block(step.vertex, self.hypergraph.sizes[step.vertex], conditions=False)
+        holding = [table for table in self.tables if step.vertex in table.scope]
+        self.tables = [table for table in self.tables if step.vertex not in table.scope]
+        while len(holding) > 2:
+            one, other = self._smallest_pair(holding)
+            holding = [table for table in holding if table is not one and table is not other]
+            scope = frozenset(one.scope) | frozenset(other.scope)
+            holding.append(self._emit(block, scope, one, other))
+        a, b = holding[0], holding[1] if len(holding) > 1 else None
+        scope = (frozenset(a.scope) | frozenset(b.scope if b else ())) - {step.vertex}
+        message = self._emit(block, scope, a, b, last=step.vertex)
+        block.scope = message.scope
+        self.tables.append(message)
+        return block
+
+    def _smallest_pair(self, tables: list[Table]) -> tuple[Table, Table]:
+        """The two tables whose sum is smallest, so that few adds touch the largest table."""
+        scopes = [frozenset(table.scope) for table in tables]
+        # The smallest table is in some best pair often enough, and looking at all pairs is slow.
+        first = min(range(len(tables)), key=lambda i: _size(self.hypergraph, scopes[i]))
+        others = [i for i in range(len(tables)) if i != first]
+        second = min(
+            others,
+            key=lambda i: (
+                _size(self.hypergraph, scopes[first] | scopes[i]),
+                _size(self.hypergraph, scopes[i]),
+            ),
+        )
+        return tables[first], tables[second]
+
+    def _total(self) -> Block:
+        """Adds up what is left, numbers without a scope, last of all."""
+        block = Block(-1, 1, conditions=False)
+        total = self.tables[0]
+        for table in self.tables[1:]:
+            total = self._emit(block, frozenset(), total, table)
+        self.total = total
+        return block
+
+
+@lru_cache(maxsize=64)
+def encoded(hypergraph: Hypergraph, steps: tuple[Step, ...]) -> NDArray[np.int32]:
+    """The program as the kernel reads it: one flat array (see native/eliminate.cc)."""
+    builder = _Builder(hypergraph, steps, math.inf)
+    indices = _Indices(hypergraph)
+    blocks: list[tuple[int, ...]] = []
+    instructions: list[list[int]] = []
+    scopes: list[int] = []
+    for block in builder.blocks:
+        first, scope_first = len(instructions), len(scopes)
+        for one in block.instructions:
+            instructions.append(indices.encode(one))
+        for vertex in block.scope:
+            scopes += [vertex, hypergraph.sizes[vertex]]
+        kind = (block.vertex, block.size, block.conditions)
+        blocks.append((*kind, first, len(instructions), scope_first, len(scopes)))
+    load = np.concatenate(
+        [
+            table.start + _positions(hypergraph, edge, table.scope)
+            for edge, table in zip(hypergraph.edges, builder.inputs, strict=True)
+        ]
+    )
+    header = [hypergraph.num_outputs, hypergraph.num_vertices, builder.arena]
+    header += [len(blocks), len(instructions), len(scopes), indices.length, builder.total.start]
+    parts = [header, load, np.ravel(blocks), np.ravel(instructions), scopes, *indices.arrays]
+    return np.concatenate([np.asarray(part, np.int32) for part in parts])
+
+
+class _Indices:
+    """Where instructions find their operands, each index array kept once."""
+
+    def __init__(self, hypergraph: Hypergraph) -> None:
+        self.hypergraph = hypergraph
+        self.arrays: list[NDArray[np.int32]] = []
+        self.length = 0
+        self.known: dict[bytes, int] = {}
+
+    def encode(self, one: Instruction) -> list[int]:
+        count = _size(self.hypergraph, frozenset(one.target.scope))
+        row = [one.target.start, count, one.choices]
+        row += [one.a.start, -1 if one.shift else self._place(one, one.a), one.shift]
+        row += [-1, -1] if one.b is None else [one.b.start, self._place(one, one.b)]
+        return row
+
+    def _place(self, one: Instruction, operand: Table) -> int:
+        """The place of the operand's indices; -1 where they just count up."""
+        scope = one.target.scope if one.last is None else (*one.target.scope, one.last)
+        shape = self.hypergraph.table_shape(scope)
+        grid = np.broadcast_to(
+            np.arange(math.prod(self.hypergraph.table_shape(operand.scope))).reshape(
+                [size if v in operand.scope else 1 for v, size in zip(scope, shape, strict=True)]
+            ),
+            shape,
+        )
+        index = np.ravel(grid if one.last is None else grid[..., 0]).astype(np.int32)
+        if np.array_equal(index, np.arange(len(index)) * one.choices):
+            return -1
+        key = index.tobytes()
+        if key not in self.known:
+            self.known[key] = self.length
+            self.arrays.append(index)
+            self.length += len(index)
+        return self.known[key]
+
+
+def _positions(
+    hypergraph: Hypergraph, edge: tuple[int, ...], scope: tuple[int, ...]
+) -> NDArray[np.int32]:
+    """Where each entry of a hyperedge's table goes when its axes are sorted as in the scope."""
+    table = np.arange(math.prod(hypergraph.table_shape(edge)), dtype=np.int32)
+    places = table.reshape(hypergraph.table_shape(scope))
+    return np.ravel(places.transpose([scope.index(vertex) for vertex in edge]))

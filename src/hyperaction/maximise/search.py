@@ -1,0 +1,165 @@
+"""Searching dense hypergraphs past the reach of elimination, for mixers that are weighted sums.
+
+On the CPU, rank two at most, the compiled kernel does it: tabu search finds a good answer, and
+branch and bound proves it or bounds it. Everything else is coordinate ascent in JAX.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+from numpy.typing import NDArray
+
+from hyperaction.hypergraph import Hypergraph
+from hyperaction.maximise import native
+from hyperaction.maximise.interface import AbstractWay, Problem, Solution
+
+TABU_STEPS = 2_000
+NODES = 200_000
+RESTARTS = 32
+SWEEPS = 12
+
+
+@lru_cache(maxsize=64)
+def structure(hypergraph: Hypergraph) -> NDArray[np.int32]:
+    """A hypergraph of rank two as the kernel reads it (see native/pairwise.h)."""
+    rows = [
+        (edge[0], edge[1] if len(edge) == 2 else -1, start)
+        for edge, start in zip(hypergraph.edges, hypergraph.offsets, strict=True)
+    ]
+    header = [hypergraph.num_outputs, hypergraph.num_vertices, hypergraph.num_edges]
+    return np.concatenate([header, hypergraph.sizes, np.ravel(rows)]).astype(np.int32)
+
+
+class BranchAndBound(AbstractWay):
+    """Exact search with bounds; where its nodes run out, the best answer found and a bound."""
+
+    name: ClassVar[str] = "branch-and-bound"
+    nodes: int = eqx.field(static=True)
+
+    @property
+    def exact(self) -> bool:
+        return False
+
+    def solve(self, problem: Problem) -> Solution:
+        plan = structure(problem.hypergraph)
+        actions, gaps = native.search(problem.tables(), plan, steps=TABU_STEPS, nodes=self.nodes)
+        return Solution(actions, gaps)
+
+
+class Tabu(AbstractWay):
+    """Coordinate ascent that goes on past local optima: tabu search in the compiled kernel."""
+
+    name: ClassVar[str] = "ascent"
+    steps: int = eqx.field(static=True)
+
+    @property
+    def exact(self) -> bool:
+        return False
+
+    def solve(self, problem: Problem) -> Solution:
+        plan = structure(problem.hypergraph)
+        actions, _ = native.search(problem.tables(), plan, steps=self.steps, nodes=0)
+        return Solution(actions)
+
+
+class Ascent(AbstractWay):
+    """Coordinate ascent with restarts: vertex after vertex takes its best sub-action."""
+
+    name: ClassVar[str] = "ascent"
+    restarts: int = eqx.field(static=True)
+    sweeps: int = eqx.field(static=True)
+
+    @property
+    def exact(self) -> bool:
+        return False
+
+    def solve(self, problem: Problem) -> Solution:
+        hypergraph, tables = problem.hypergraph, finite(problem.tables())
+        around = _around(hypergraph)
+        # One more output, zero, is what the padding of short lists of hyperedges points to.
+        tables = jnp.pad(tables, ((0, 0), (0, 1)))
+        key = jax.random.key(0)  # The same inputs give the same action.
+        sizes = np.array(hypergraph.sizes)
+        shape = (self.restarts, hypergraph.num_vertices)
+        starts = jax.random.randint(key, shape, 0, sizes).astype(jnp.int32)
+
+        def climb(
+            table: Float[Array, " outputs"], start: Int[Array, " vertices"]
+        ) -> tuple[Float[Array, ""], Int[Array, " vertices"]]:
+            def visit(step: Int[Array, ""], action: Int[Array, " vertices"]) -> Array:
+                vertex = step % hypergraph.num_vertices
+                base = around.offsets[vertex] + around.strides[vertex] @ action
+                base = base - around.own[vertex] * action[vertex]
+                places = base + around.columns[:, None] * around.own[vertex]
+                worth = table[jnp.where(around.real[vertex], places, -1)].sum(axis=-1)
+                worth = jnp.where(around.columns < around.sizes[vertex], worth, -jnp.inf)
+                return action.at[vertex].set(jnp.argmax(worth).astype(jnp.int32))
+
+            steps = self.sweeps * hypergraph.num_vertices
+            action = jax.lax.fori_loop(0, steps, visit, start)
+            return hypergraph.representation(table[:-1], action).sum(), action
+
+        values, actions = jax.vmap(lambda table: jax.vmap(lambda s: climb(table, s))(starts))(
+            tables
+        )
+        best = jnp.argmax(values, axis=1)
+        return Solution(jnp.take_along_axis(actions, best[:, None, None], axis=1)[:, 0])
+
+
+class Around(NamedTuple):
+    """For each vertex the hyperedges that hold it, in lists padded to one length."""
+
+    offsets: Int[Array, "vertices degree"]
+    strides: Int[Array, "vertices degree all_vertices"]
+    own: Int[Array, "vertices degree"]
+    real: Array
+    sizes: Int[Array, " vertices"]
+    columns: Int[Array, " largest"]
+
+
+def _around(hypergraph: Hypergraph) -> Around:
+    holding = [
+        [place for place, edge in enumerate(hypergraph.edges) if vertex in edge]
+        for vertex in range(hypergraph.num_vertices)
+    ]
+    degree = max(map(len, holding))
+    lists = np.array([edges + [0] * (degree - len(edges)) for edges in holding])
+    real = np.array([np.arange(degree) < len(edges) for edges in holding])
+    return Around(
+        offsets=jnp.asarray(hypergraph.offsets[lists]),
+        strides=jnp.asarray(hypergraph.strides.T[lists]),
+        own=jnp.asarray(hypergraph.strides.T[lists, np.arange(len(holding))[:, None]]),
+        real=jnp.asarray(real),
+        sizes=jnp.asarray(hypergraph.sizes),
+        columns=jnp.arange(max(hypergraph.sizes)),
+    )
+
+
+def finite(tables: Float[Array, "batch outputs"]) -> Float[Array, "batch outputs"]:
+    """Forbidden entries made so costly that one of them outweighs everything allowed.
+
+    Searches can then climb out of forbidden actions, which they could not among infinities.
+    """
+    largest = jnp.max(jnp.where(jnp.isfinite(tables), jnp.abs(tables), 0.0), axis=-1)
+    cost = 2.0 * tables.shape[-1] * largest + 1.0
+    return jnp.where(tables == -jnp.inf, -cost[:, None], tables)
+
+
+def ascent_cost(hypergraph: Hypergraph) -> float:
+    """Every visit looks at every sub-action of a vertex in every hyperedge that holds it."""
+    visits = RESTARTS * SWEEPS
+    return visits * float(
+        sum(len(edge) * max(hypergraph.table_shape(edge)) for edge in hypergraph.edges)
+    )
+
+
+def tabu_cost(hypergraph: Hypergraph, steps: int) -> float:
+    """Every step looks at all sub-actions of all vertices, twice."""
+    return 2.0 * steps * sum(hypergraph.sizes)
