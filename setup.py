@@ -16,7 +16,7 @@ def kernel() -> list[Extension]:
     return [
         Extension(
             "hyperaction.maximise.native._kernel",
-            sources=[f"{NATIVE}/eliminate.cc", f"{NATIVE}/search.cc"],
+            sources=[f"{NATIVE}/{name}.cc" for name in ("eliminate", "search", "peak")],
             depends=[f"{NATIVE}/lanes.h", f"{NATIVE}/pairwise.h"],
             include_dirs=[str(Path(spec.origin).parent / "include")],
             extra_compile_args=["-std=c++17", "-O3", "-g0", "-Wno-psabi", "-Wno-attributes"],

@@ -309,7 +309,7 @@ class TestEveryWay:
         mask[1, 3:5] = False  # both sub-actions of vertex 1
         with pytest.raises(
             ValueError,
-            match="the mask of state 1 leaves no action|no allowed action of state 1 was found",
+            match=r"the mask of state 1 leaves no action|no allowed action of state 1 was found",
         ):
             best.argmax(outputs, mask=mask)
         values, actions = jax.jit(lambda o, m: best.value_and_action(o, mask=m))(outputs, mask)

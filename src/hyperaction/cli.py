@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
@@ -56,8 +58,48 @@ def bandits(args: Sequence[str]) -> None:
     console.print("Written: " + " ".join(str(file) for file in written), soft_wrap=True)
 
 
+def bench(args: Sequence[str]) -> None:
+    """Measure speed as ratios in one run: bench maximise."""
+    topics = {"maximise": _bench_maximise}
+    if not args or args[0] in ("-h", "--help"):
+        print("usage: hyperaction bench TOPIC [OPTIONS]\n\ntopics:")
+        print("  maximise    the greedy joint action against the forward pass")
+        print("\nhyperaction bench TOPIC --help explains a topic's options.")
+        return
+    if args[0] not in topics:
+        raise UserError(_unknown("benchmark", args[0], list(topics)))
+    topics[args[0]](args[1:])
+
+
+def _bench_maximise(args: Sequence[str]) -> None:
+    from hyperaction.bench.settings import BenchMaximise
+
+    settings = _parse(BenchMaximise, "bench maximise", args)
+    _need("matplotlib", extra="report")
+    if settings.peer_states:
+        _need("pytoulbar2", extra="peers", unless="--peer-states 0")
+    settings.out.mkdir(parents=True, exist_ok=True)
+    if hasattr(os, "sched_setaffinity"):  # Before JAX counts the cores.
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    from rich.console import Console
+
+    from hyperaction.bench.maximise import run
+    from hyperaction.report import maximise as report
+
+    console = Console()
+    with console.status("measuring") as status:
+        rows = run(settings, lambda what: status.update(f"measuring: {what}"))
+    file = settings.out / "maximise.json"
+    file.write_text(json.dumps(rows, indent=2) + "\n")
+    figure = report.draw_growth(rows["growth"], settings.out)
+    console.print(report.exact_table(rows["exact"]))
+    console.print(report.large_table(rows["large"]))
+    console.print(f"Written: {file} {figure}", soft_wrap=True)
+
+
 COMMANDS: dict[str, dict[str, Callable[[Sequence[str]], None]]] = {
     "Reproduce the paper": {"bandits": bandits},
+    "Measure": {"bench": bench},
 }
 """The commands, grouped by what a person wants to do."""
 
@@ -84,7 +126,7 @@ def main(args: Sequence[str] | None = None) -> int:
             print(f"hyperaction {__version__}")
             return 0
         if args[0] not in commands:
-            raise UserError(_unknown(args[0], list(commands)))
+            raise UserError(_unknown("command", args[0], list(commands)))
         commands[args[0]](args[1:])
     except (UserError, ValueError, RuntimeError, OSError) as error:
         print(f"hyperaction: {error}", file=sys.stderr)
@@ -105,10 +147,10 @@ def _help() -> str:
     return "\n".join(lines)
 
 
-def _unknown(name: str, names: list[str]) -> str:
+def _unknown(kind: str, name: str, names: list[str]) -> str:
     near = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"there is {', '.join(names)}."
-    return f"no command is called '{name}'; {hint} (hyperaction --help lists them)"
+    hint = f"did you mean '{near[0]}'?" if near else f"there is {', '.join(names)}"
+    return f"no {kind} is called '{name}'; {hint} (hyperaction --help)"
 
 
 def _parse(settings: type[Any], command: str, args: Sequence[str]) -> Any:
@@ -167,6 +209,7 @@ def _progress(console: Any) -> Any:
     )
 
 
-def _need(module: str, *, extra: str) -> None:
+def _need(module: str, *, extra: str, unless: str = "") -> None:
     if find_spec(module) is None:
-        raise UserError(f"this needs {module}: pip install 'hyperaction[{extra}]'")
+        otherwise = f" (or {unless})" if unless else ""
+        raise UserError(f"this needs {module}: pip install 'hyperaction[{extra}]'{otherwise}")

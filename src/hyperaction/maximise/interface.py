@@ -196,11 +196,8 @@ def _bounded(
     )
     actions, gaps = self.way.solve(jax.lax.stop_gradient(problem))
     values = problem.values(actions)
-    # What is forbidden does not count, not even as NaN.
-    unheard = jnp.isnan(problem.outputs)
-    if problem.mask is not None:
-        unheard &= problem.mask
-    values = jnp.where(unheard.any(axis=-1), jnp.nan, values)
+    # A maximum is NaN where any number is. What is forbidden does not count, not even as NaN.
+    values = jnp.where(jnp.isnan(problem.masked(problem.outputs).max(axis=-1)), jnp.nan, values)
     if self.exact:
         bounds = values
     else:

@@ -180,6 +180,7 @@ class _Builder:
         self.hypergraph = hypergraph
         self.budget = budget
         self.cost = 0.0
+        self.adds = 0
         self.arena = 0
         self.repeated = 1
         conditioned = [step.vertex for step in steps if step.conditions]
@@ -209,6 +210,7 @@ class _Builder:
     ) -> Table:
         choices = 1 if last is None else self.hypergraph.sizes[last]
         count = _size(self.hypergraph, scope)
+        self.adds += self.repeated * count * choices
         self.cost += self.repeated * (count * choices * _slowdown(count * choices) + OVERHEAD)
         if self.cost > self.budget:
             raise TooCostlyError
@@ -270,6 +272,11 @@ class _Builder:
             total = self._emit(block, frozenset(), total, table)
         self.total = total
         return block
+
+
+def adds(hypergraph: Hypergraph, steps: tuple[Step, ...]) -> int:
+    """The adds per state that a program makes, without what they cost beside."""
+    return _Builder(hypergraph, steps, math.inf).adds
 
 
 @lru_cache(maxsize=64)

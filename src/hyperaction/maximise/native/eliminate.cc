@@ -6,6 +6,7 @@
 // of its vertex.
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "lanes.h"
@@ -92,6 +93,40 @@ HYPERACTION_INLINE void execute(const Instruction& in, Lanes* arena, const int32
     case 5: best_of_sums<5>(dst, a, ia, b, ib, in.count, 5); break;
     default: best_of_sums<0>(dst, a, ia, b, ib, in.count, in.choices);
   }
+}
+
+// Sixteen vectors of sixteen numbers, rows made columns by four rounds of exchanging.
+template <int kDistance>
+HYPERACTION_INLINE void exchange(Lanes* rows) {
+  LaneInts low, high;  // where the two new rows take their numbers from: 0-15 and 16-31
+  for (int k = 0; k < kLanes; ++k) {
+    low[k] = k & kDistance ? k - kDistance + kLanes : k;
+    high[k] = k & kDistance ? k + kLanes : k + kDistance;
+  }
+  for (int i = 0; i < kLanes; ++i) {
+    if (i & kDistance) continue;
+    const Lanes a = rows[i], b = rows[i + kDistance];
+    rows[i] = __builtin_shuffle(a, b, low);
+    rows[i + kDistance] = __builtin_shuffle(a, b, high);
+  }
+}
+
+// Brings the outputs of sixteen states into the arena, every table's axes in the program's order.
+HYPERACTION_FAST void load_states(const float* const* states, int64_t width, const int32_t* place,
+                                  Lanes* arena) {
+  int64_t j = 0;
+  for (; j + kLanes <= width; j += kLanes) {
+    Lanes rows[kLanes];
+    for (int lane = 0; lane < kLanes; ++lane)
+      __builtin_memcpy(&rows[lane], states[lane] + j, sizeof(Lanes));
+    exchange<8>(rows);
+    exchange<4>(rows);
+    exchange<2>(rows);
+    exchange<1>(rows);
+    for (int k = 0; k < kLanes; ++k) arena[place[j + k]] = rows[k];
+  }
+  for (; j < width; ++j)
+    for (int lane = 0; lane < kLanes; ++lane) arena[place[j]][lane] = states[lane][j];
 }
 
 struct Best {
@@ -208,19 +243,17 @@ ffi::Error eliminate(ffi::Buffer<ffi::F32> outputs, ffi::Buffer<ffi::S32> code,
   std::vector<int> conditions;
   for (int s = 0; s < header.num_steps; ++s)
     if (program.steps[s].conditions) conditions.push_back(s);
-  std::vector<float> memory((header.arena + 1) * kLanes);
+  const std::unique_ptr<float[]> memory(new float[(header.arena + size_t{1}) * kLanes]);
   // Vectors are loaded whole: the arena starts at a multiple of their size.
-  const uintptr_t start = (reinterpret_cast<uintptr_t>(memory.data()) + 63) & ~uintptr_t{63};
-  float* numbers = reinterpret_cast<float*>(start);
+  const uintptr_t start = (reinterpret_cast<uintptr_t>(memory.get()) + 63) & ~uintptr_t{63};
   Lanes* arena = reinterpret_cast<Lanes*>(start);
   std::vector<int32_t> found(kLanes * n);
   for (int64_t first = 0; first < batch; first += kLanes) {
     const int64_t used = std::min<int64_t>(kLanes, batch - first);
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      // Lanes past the end repeat the last state.
-      const float* row = outputs.typed_data() + (first + std::min(lane, used - 1)) * width;
-      for (int64_t j = 0; j < width; ++j) numbers[program.load[j] * kLanes + lane] = row[j];
-    }
+    const float* states[kLanes];
+    for (int64_t lane = 0; lane < kLanes; ++lane)  // Lanes past the end repeat the last state.
+      states[lane] = outputs.typed_data() + (first + std::min(lane, used - 1)) * width;
+    load_states(states, width, program.load, arena);
     std::fill(found.begin(), found.end(), 0);
     Best best;
     search(program, arena, static_cast<int>(conditions.size()), &best);
