@@ -1,0 +1,29 @@
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_code_of_a_page_runs_and_prints_what_it_says(page, capsys):
+    """Python blocks of a page run one after the other; a text block is what the last one printed."""
+    names: dict[str, object] = {}
+    fences = FENCE.findall(page.read_text())
+    for number, (language, body) in enumerate(fences):
+        if language == "python":
+            capsys.readouterr()
+            exec(compile(body, f"{page.name}, block {number}", "exec"), names)
+        elif language == "text" and number and fences[number - 1][0] == "python":
+            assert capsys.readouterr().out.rstrip() == body.rstrip()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page):
+    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text())
+    for target in targets:
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
