@@ -10,7 +10,7 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_code_of_a_page_runs_and_prints_what_it_says(page, capsys):
-    """Python blocks of a page run one after the other; a text block is what the last one printed."""
+    """Python blocks of a page run in order; a text block is what the last one printed."""
     names: dict[str, object] = {}
     fences = FENCE.findall(page.read_text())
     for number, (language, body) in enumerate(fences):
