@@ -6,8 +6,10 @@ import difflib
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
+from functools import partial
 from importlib.util import find_spec
 from io import StringIO
 from typing import Any
@@ -15,6 +17,52 @@ from typing import Any
 DESCRIPTION = """\
 Value-based reinforcement learning where an action has several dimensions:
 action hypergraph networks and hypergraph Q-networks."""
+
+
+def train(args: Sequence[str]) -> None:
+    """Train an agent on a Gymnasium environment."""
+    from hyperaction.options import TrainOptions, defaults
+
+    options = _parse(TrainOptions, "train", args, default=defaults(list(args)))
+    from hyperaction import environments
+
+    make = partial(
+        environments.make, options.env, bins=options.bins, action_shape=options.action_shape
+    )
+    env, evaluation_env = make(), make()
+    hypergraph = options.agent_settings.hypergraph(env.sizes)
+    from rich.console import Console
+
+    from hyperaction.agents.value import ValueAgent
+    from hyperaction.runs import Run
+    from hyperaction.training import Training
+    from hyperaction.training import train as run_training
+
+    console = Console()
+    agent = ValueAgent(options.agent_settings, hypergraph, env.observation_shape)
+    console.print(f"{options.env}: {hypergraph}", highlight=False)
+    with (
+        Run(options.out, options.config()) as run,
+        _progress(console, "{task.fields[more]}") as bar,
+    ):
+        task = bar.add_task("training", total=options.steps, more="")
+        training = Training(agent, env, evaluation_env, options.seed)
+        started = time.monotonic()
+
+        def progress(step: int, last: float | None) -> None:
+            speed = f"{step / (time.monotonic() - started):.0f} steps/s"
+            more = speed if last is None else f"{speed}, last return {last:.1f}"
+            bar.update(task, completed=min(step, options.steps), more=more)
+
+        run_training(
+            training,
+            options.steps,
+            run,
+            progress,
+            phase_steps=options.phase_steps,
+            evaluation_steps=options.evaluation_steps,
+        )
+    console.print(f"Written: {options.out / 'metrics.jsonl'}", soft_wrap=True)
 
 
 def bandits(args: Sequence[str]) -> None:
@@ -98,6 +146,7 @@ def _bench_maximise(args: Sequence[str]) -> None:
 
 
 COMMANDS: dict[str, dict[str, Callable[[Sequence[str]], None]]] = {
+    "Train": {"train": train},
     "Reproduce the paper": {"bandits": bandits},
     "Measure": {"bench": bench},
 }
@@ -128,6 +177,9 @@ def main(args: Sequence[str] | None = None) -> int:
         if args[0] not in commands:
             raise UserError(_unknown("command", args[0], list(commands)))
         commands[args[0]](args[1:])
+    except BrokenPipeError:  # Whoever read the output has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (UserError, ValueError, RuntimeError, OSError) as error:
         print(f"hyperaction: {error}", file=sys.stderr)
         return error.code if isinstance(error, UserError) else 1
@@ -153,14 +205,15 @@ def _unknown(kind: str, name: str, names: list[str]) -> str:
     return f"no {kind} is called '{name}'; {hint} (hyperaction --help)"
 
 
-def _parse(settings: type[Any], command: str, args: Sequence[str]) -> Any:
+def _parse(settings: type[Any], command: str, args: Sequence[str], default: Any = None) -> Any:
     """The settings that the arguments spell; a mistake is told in one line."""
     import tyro
 
     said = StringIO()
     try:
         with redirect_stderr(said):
-            return tyro.cli(settings, prog=f"hyperaction {command}", args=args)
+            given = {} if default is None else {"default": default}
+            return tyro.cli(settings, prog=f"hyperaction {command}", args=args, **given)
     except SystemExit as stop:
         if not stop.code:
             raise
@@ -185,7 +238,7 @@ def _told(box: str) -> str:
     return f"{problem}{hint}"
 
 
-def _progress(console: Any) -> Any:
+def _progress(console: Any, *more: str) -> Any:
     """A bar with the time left; nothing but the end where the output is not a terminal."""
     from rich.progress import (
         BarColumn,
@@ -204,6 +257,7 @@ def _progress(console: Any) -> Any:
         TimeRemainingColumn(),
         TextColumn("spent"),
         TimeElapsedColumn(),
+        *(TextColumn(text) for text in more),
         console=console,
         speed_estimate_period=300,
     )

@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from hyperaction.blocks import TOTAL_WIDTH, Blocks
 from hyperaction.hypergraph import Hypergraph
@@ -23,9 +23,16 @@ ENUMERATION_LIMIT = 100_000
 
 
 class MLP(eqx.Module):
-    """A state network of fully connected layers of rectifiers; flattens what it is given."""
+    """A state network of fully connected layers of rectifiers; flattens what it is given.
+
+    Args:
+        observation_shape: The shape of what it is given.
+        widths: The units of each layer.
+        layer_norm: Normalise each layer before its rectifiers.
+    """
 
     layers: tuple[eqx.nn.Linear, ...]
+    norms: tuple[eqx.nn.LayerNorm, ...]
     features: int = eqx.field(static=True)
 
     def __init__(
@@ -33,6 +40,7 @@ class MLP(eqx.Module):
         observation_shape: Sequence[int],
         widths: Sequence[int] = (600, 400),
         *,
+        layer_norm: bool = False,
         key: PRNGKeyArray,
     ) -> None:
         sizes = [math.prod(observation_shape), *widths]
@@ -41,12 +49,14 @@ class MLP(eqx.Module):
             linear(fan_in, fan_out, key=layer_key)
             for fan_in, fan_out, layer_key in zip(sizes[:-1], sizes[1:], keys, strict=False)
         )
+        self.norms = tuple(eqx.nn.LayerNorm(width) for width in widths) if layer_norm else ()
         self.features = sizes[-1]
 
     def __call__(self, observation: Shaped[ArrayLike, "..."]) -> Float[Array, " features"]:
         x = jnp.ravel(observation).astype(jnp.float32)
-        for layer in self.layers:
-            x = jax.nn.relu(layer(x))
+        for place, layer in enumerate(self.layers):
+            x = layer(x)
+            x = jax.nn.relu(self.norms[place](x) if self.norms else x)
         return x
 
 
@@ -163,16 +173,21 @@ class QNetwork(eqx.Module):
         value = self.mixer(self.hypergraph.representation(outputs, action), state)
         return value + self._baseline(state, outputs)
 
-    def max(self, observation: Any) -> Float[Array, ""]:
-        """The value of the best action in this state."""
+    def max(
+        self, observation: Any, *, mask: Bool[ArrayLike, " entries"] | None = None
+    ) -> Float[Array, ""]:
+        """The value of the best action, allowed by the mask, in this state."""
         state = self.state_network(observation)
         outputs = self.blocks(state)
-        return self.maximiser.max(outputs, state=state) + self._baseline(state, outputs)
+        best = self.maximiser.max(outputs, mask=mask, state=state)
+        return best + self._baseline(state, outputs)
 
-    def greedy(self, observation: Any) -> Int[Array, " vertices"]:
-        """The best action in this state."""
+    def greedy(
+        self, observation: Any, *, mask: Bool[ArrayLike, " entries"] | None = None
+    ) -> Int[Array, " vertices"]:
+        """The best action, allowed by the mask, in this state."""
         state = self.state_network(observation)
-        return self.maximiser.argmax(self.blocks(state), state=state)
+        return self.maximiser.argmax(self.blocks(state), mask=mask, state=state)
 
     def q_values(
         self, observation: Any, *, limit: int = ENUMERATION_LIMIT

@@ -1,0 +1,1 @@
+"""Agents: settings that are data, and the functions that act and learn by them."""

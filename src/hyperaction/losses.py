@@ -1,0 +1,37 @@
+"""Targets and losses of Q-learning, one transition each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+LossName = Literal["mse", "huber"]
+
+
+def td_target(
+    reward: Float[Array, ""], discount: Float[Array, ""], next_value: Float[Array, ""]
+) -> Float[Array, ""]:
+    """Bootstrapped return; `discount` is zero where the episode terminated."""
+    return jax.lax.stop_gradient(reward + discount * next_value)
+
+
+def squared(error: Float[Array, ""]) -> Float[Array, ""]:
+    """The squared error."""
+    return error**2
+
+
+def huber(error: Float[Array, ""]) -> Float[Array, ""]:
+    """Half the squared error up to one, and linear beyond (Mnih et al., 2015)."""
+    size = jnp.abs(error)
+    inner = jnp.minimum(size, 1.0)
+    return 0.5 * inner**2 + (size - inner)
+
+
+LOSSES: dict[LossName, Callable[[Float[Array, ""]], Float[Array, ""]]] = {
+    "mse": squared,
+    "huber": huber,
+}

@@ -1,0 +1,7 @@
+"""Transitions to learn from: rings of NumPy arrays, n-step returns and priorities."""
+
+from hyperaction.replay.n_step import NStep
+from hyperaction.replay.prioritised import Priorities
+from hyperaction.replay.ring import Batch, Ring, Transition
+
+__all__ = ["Batch", "NStep", "Priorities", "Ring", "Transition"]

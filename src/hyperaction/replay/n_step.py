@@ -1,0 +1,43 @@
+"""Transitions over n steps: rewards summed up, and the state n steps on."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperaction.replay.ring import Transition
+
+
+class NStep:
+    """Turns an episode's steps into transitions over n of them, shorter ones at its end."""
+
+    def __init__(self, n: int, discount: float) -> None:
+        self.n = n
+        self.discount = discount
+        self.steps: deque[tuple[NDArray[np.float32], NDArray[np.int32], float]] = deque()
+
+    def add(
+        self,
+        observation: NDArray[np.float32],
+        action: NDArray[np.int32],
+        reward: float,
+        next_observation: NDArray[np.float32],
+        *,
+        terminated: bool,
+        truncated: bool,
+        next_mask: NDArray[np.bool_] | None = None,
+    ) -> list[Transition]:
+        """The transitions that this step completes."""
+        self.steps.append((observation, action, reward))
+        done = []
+        while self.steps and (len(self.steps) == self.n or terminated or truncated):
+            first, first_action, _ = self.steps[0]
+            total = sum(self.discount**k * step[2] for k, step in enumerate(self.steps))
+            bootstrap = 0.0 if terminated else self.discount ** len(self.steps)
+            done.append(
+                Transition(first, first_action, total, bootstrap, next_observation, next_mask)
+            )
+            self.steps.popleft()
+        return done

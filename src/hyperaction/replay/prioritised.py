@@ -1,0 +1,45 @@
+"""Sampling in proportion to priorities (Schaul et al., 2016), many at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Priorities:
+    """A tree of sums over the priorities of a ring's places."""
+
+    def __init__(self, capacity: int) -> None:
+        self.leaves = 1 << max(1, (capacity - 1).bit_length())
+        self.tree = np.zeros(2 * self.leaves)
+        self.largest = 1.0
+
+    def add(self, place: int) -> None:
+        """A new transition: it has the largest priority so far, so that it is soon seen."""
+        self.set(np.array([place]), np.array([self.largest]))
+
+    def set(self, places: NDArray[np.intp], priorities: NDArray[np.floating]) -> None:
+        """Sets priorities; of a place named twice, the last one counts."""
+        self.largest = max(self.largest, float(priorities.max()))
+        nodes = places + self.leaves
+        self.tree[nodes] = priorities
+        while nodes[0] > 1:
+            nodes = np.unique(nodes // 2)
+            self.tree[nodes] = self.tree[2 * nodes] + self.tree[2 * nodes + 1]
+
+    def sample(self, count: int, random: np.random.Generator) -> NDArray[np.intp]:
+        """Places drawn in proportion to their priorities, one from each of `count` equal shares."""
+        targets = (np.arange(count) + random.random(count)) * (self.tree[1] / count)
+        nodes = np.ones(count, np.intp)
+        while nodes[0] < self.leaves:
+            left = 2 * nodes
+            # A sum that rounding makes too small must not lead to a place without priority.
+            right = (targets >= self.tree[left]) & (self.tree[left + 1] > 0)
+            targets = np.where(right, targets - self.tree[left], targets)
+            nodes = left + right
+        return nodes - self.leaves
+
+    def weights(self, places: NDArray[np.intp]) -> NDArray[np.float32]:
+        """What undoes the bias of sampling: 1 / sqrt(probability), the largest being one."""
+        weights = 1.0 / np.sqrt(self.tree[places + self.leaves] / self.tree[1])
+        return (weights / weights.max()).astype(np.float32)

@@ -1,0 +1,73 @@
+"""A ring of transitions in preallocated arrays."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Transition(NamedTuple):
+    """What happened in one step, or in n.
+
+    `discount` is zero where the episode terminated. A time limit is not a termination:
+    `next_observation` is then the true last observation, and the discount stays.
+    """
+
+    observation: NDArray[np.float32]
+    action: NDArray[np.int32]
+    reward: float
+    discount: float
+    next_observation: NDArray[np.float32]
+    next_mask: NDArray[np.bool_] | None = None
+
+
+class Batch(NamedTuple):
+    """Transitions side by side."""
+
+    observation: NDArray[np.float32]
+    action: NDArray[np.int32]
+    reward: NDArray[np.float32]
+    discount: NDArray[np.float32]
+    next_observation: NDArray[np.float32]
+    next_mask: NDArray[np.bool_] | None
+
+
+class Ring:
+    """The last `capacity` transitions."""
+
+    def __init__(
+        self,
+        capacity: int,
+        observation_shape: tuple[int, ...],
+        num_vertices: int,
+        mask_length: int | None = None,
+    ) -> None:
+        self.capacity = capacity
+        self.added = 0
+        self.arrays = Batch(
+            observation=np.zeros((capacity, *observation_shape), np.float32),
+            action=np.zeros((capacity, num_vertices), np.int32),
+            reward=np.zeros(capacity, np.float32),
+            discount=np.zeros(capacity, np.float32),
+            next_observation=np.zeros((capacity, *observation_shape), np.float32),
+            next_mask=None if mask_length is None else np.zeros((capacity, mask_length), bool),
+        )
+
+    def __len__(self) -> int:
+        return min(self.added, self.capacity)
+
+    def add(self, transition: Transition) -> int:
+        """Takes a transition in, the oldest out; where it now stands."""
+        place = self.added % self.capacity
+        arrays: tuple[Any, ...] = self.arrays
+        for array, value in zip(arrays, transition, strict=True):
+            if array is not None:
+                array[place] = value
+        self.added += 1
+        return place
+
+    def take(self, places: NDArray[np.intp]) -> Batch:
+        """The transitions at these places."""
+        return Batch(*(None if array is None else array[places] for array in self.arrays))  # type: ignore[arg-type]
