@@ -332,12 +332,122 @@ class TestEveryWay:
         outputs[0, 0], mask[0, 0] = np.nan, False
         assert np.isfinite(best.max(outputs, mask=mask)).all()
 
+    def test_an_empty_batch_gives_an_empty_answer(self, best):
+        values, actions = best.value_and_action(outputs_for(best.hypergraph, (0,), 6))
+        assert values.shape == (0,)
+        assert actions.shape == (0, 3)
+
+    def test_infinite_values_do_not_hide_allowed_actions(self, best):
+        outputs = np.zeros((1, best.hypergraph.num_outputs), np.float32)
+        outputs[0, 1] = np.inf
+        mask = np.ones((1, 8), bool)
+        mask[0, 1] = False
+        assert best.max(outputs, mask=mask) == 0.0
+        assert best.max(outputs) == np.inf
+        outputs[0, 0] = -np.inf
+        assert best.max(outputs, mask=mask) == 0.0
+
+    def test_large_equal_outputs_do_not_hide_the_mask(self, best):
+        outputs = np.full((1, best.hypergraph.num_outputs), -3e7, np.float32)
+        mask = np.array([[False, True, True, False, True, False, True, True]])
+        _, actions = best.value_and_action(outputs, mask=mask)
+        assert (np.asarray(actions) > 0).all()
+
     def test_wrong_shapes_are_refused(self, best):
         outputs = outputs_for(best.hypergraph, (2,), 6)
         with pytest.raises(ValueError, match="one per output of the hypergraph"):
             best.max(outputs[:, :-1])
         with pytest.raises(ValueError, match="one per hyperedge entry, or 8, one per sub-action"):
             best.max(outputs, mask=np.ones((2, 5), bool))
+        with pytest.raises(ValueError, match=r"the mask has shape \(3, .* have \(2,\) states"):
+            best.max(outputs, mask=np.ones((3, 8), bool))
+        with pytest.raises(ValueError, match=r"the state has shape \(3, 4\)"):
+            best.max(outputs, state=np.ones((3, 4), np.float32))
+        with pytest.raises(ValueError, match="sub-action 7 of vertex 0 is out of range"):
+            best.max(outputs, candidates=[[7, 0, 0]])
+        with pytest.raises(ValueError, match="outputs are real numbers, not complex64"):
+            best.max(outputs.astype(np.complex64))
+
+
+@pytest.mark.parametrize("way", ["ascent", "branch-and-bound"])
+def test_searches_survive_any_numbers(way):
+    hypergraph = Hypergraph.complete((5,) * 17, 2)
+    best = plan(hypergraph, way=way, nodes=100)
+    outputs = outputs_for(hypergraph, (64,), 2)
+    for value in (np.nan, -3e38, 3e38, np.inf):
+        outputs[::2] = value
+        values, _ = jax.jit(lambda o: best.value_and_action(o))(outputs)
+        assert np.isnan(values[::2]).all() == np.isnan(value)
+        assert np.isfinite(values[1::2]).all()
+
+
+@pytest.mark.parametrize("name", ["sum", "universal", "monotonic"])
+def test_sampling_finds_its_way_under_masks_on_sub_actions(name):
+    hypergraph = Hypergraph.complete((5,) * 17, 2)
+    mixer = make_mixer(name, num_edges=hypergraph.num_edges, features=1, key=jax.random.key(0))
+    best = maximiser(hypergraph, mixer, way="sampling")
+    mask = np.tile([True, True, False, False, False], 17)
+    outputs = outputs_for(hypergraph, (5,), 2) / 10
+    actions = best.argmax(outputs, mask=mask)
+    assert (np.asarray(actions) < 2).all()
+    mapped = jax.jit(jax.vmap(lambda o: best.argmax(o, mask=mask)))(outputs)
+    np.testing.assert_array_equal(mapped, actions)
+
+
+def test_bounds_hold_for_tiny_values_and_where_no_action_was_found():
+    hypergraph = Hypergraph.complete((3,) * 40, 2)
+    outputs = outputs_for(hypergraph, (4,), 2) * np.float32(1e-10)
+    bound = plan(hypergraph, way="branch-and-bound", nodes=1).bounded(outputs).upper_bound
+    assert (np.asarray(bound) >= np.asarray(plan(hypergraph, way="ascent").max(outputs))).all()
+    dense = Hypergraph.complete((20,) * 20, 2)
+    random = np.random.default_rng(0)
+    mask = random.random(dense.num_outputs) < 0.75
+    hidden = random.integers(20, size=20)
+    mask[dense.indices(hidden)] = True
+    outputs = outputs_for(dense, (), 2)
+    best = plan(dense, way="branch-and-bound", nodes=500)
+    found = jax.jit(lambda o: best.bounded(o, mask=mask))(outputs)
+    assert found.upper_bound >= dense.representation(outputs, hidden).sum() - 1e-3
+
+
+def test_one_large_table_is_maximised_exactly():
+    for sizes in ((5,) * 9, (2,) * 21):
+        best = plan(Hypergraph.of_orders(sizes, (-1,)))
+        assert best.exact
+    outputs = np.zeros((2, 2**21), np.float32)
+    outputs[[0, 1], [77, 2**20 + 5]] = 1.0
+    actions = best.argmax(outputs)
+    np.testing.assert_array_equal(
+        np.ravel_multi_index(np.asarray(actions).T, sizes), [77, 2**20 + 5]
+    )
+
+
+def test_doubles_keep_their_precision():
+    hypergraph = Hypergraph.complete((3,) * 4, 2)
+    with jax.enable_x64(True):
+        outputs = np.random.default_rng(0).normal(size=(50, hypergraph.num_outputs)) + 1e7
+        values = plan(hypergraph).max(outputs)
+        every = hypergraph.representation(outputs[:, None], hypergraph.all_actions()[None])
+        np.testing.assert_allclose(values, every.sum(axis=-1).max(axis=1), rtol=1e-14)
+
+
+def test_planning_large_sparse_hypergraphs_finds_the_cheap_program():
+    hypergraph = Hypergraph((5,) * 400, [(v, v + 1) for v in range(399)])
+    assert plan(hypergraph).cost < 30_000
+    assert not plan(Hypergraph.complete((3,) * 38, 3)).exact
+
+
+def test_vmap_over_mixers_is_allowed():
+    hypergraph = Hypergraph.complete((3, 2), 2)
+    keys = jax.random.split(jax.random.key(0), 4)
+
+    def make(key):
+        return make_mixer("universal", num_edges=3, features=1, key=key)
+
+    outputs = jnp.asarray(outputs_for(hypergraph, (4, 5), 2))
+    mapped = jax.vmap(lambda key, o: maximiser(hypergraph, make(key)).max(o))(keys, outputs)
+    alone = [maximiser(hypergraph, make(key)).max(o) for key, o in zip(keys, outputs, strict=True)]
+    np.testing.assert_allclose(mapped, np.stack(alone), rtol=1e-5)
 
 
 def test_repeated_hyperedge_values_give_one_action_twice():
@@ -394,6 +504,10 @@ def test_random_actions_are_found_where_few_are_allowed():
     actions = jax.vmap(lambda key: random_actions(hypergraph, key, jnp.asarray(mask)))(keys)
     assert (np.asarray(actions) == np.asarray(actions)[:, :1]).all()
     assert len(set(np.asarray(actions)[:, 0].tolist())) == 6
+    with pytest.raises(ValueError, match="leaves no action"):
+        random_actions(hypergraph, keys[0], jnp.zeros(hypergraph.num_outputs, bool))
+    with pytest.raises(ValueError, match="a shape or masks, not both"):
+        random_actions(hypergraph, keys[0], jnp.asarray(mask), shape=(5,))
     unmasked = random_actions(hypergraph, keys[0], shape=(500,))
     assert unmasked.shape == (500, 6)
     assert set(np.unique(unmasked)) == set(range(6))

@@ -8,8 +8,11 @@ if TYPE_CHECKING:
     from hyperaction.blocks import head_width as head_width
     from hyperaction.hypergraph import HIGHEST as HIGHEST
     from hyperaction.hypergraph import Hypergraph as Hypergraph
+    from hyperaction.maximise import WAYS as WAYS
     from hyperaction.maximise import Maximiser as Maximiser
+    from hyperaction.maximise import entry_mask as entry_mask
     from hyperaction.maximise import maximiser as maximiser
+    from hyperaction.maximise import random_actions as random_actions
     from hyperaction.mixers import AbstractMixer as AbstractMixer
     from hyperaction.mixers import Mean as Mean
     from hyperaction.mixers import Monotonic as Monotonic
@@ -37,7 +40,7 @@ _HOMES = {
         "Universal",
         "make_mixer",
     ),
-    "maximise": ("Maximiser", "maximiser"),
+    "maximise": ("WAYS", "Maximiser", "entry_mask", "maximiser", "random_actions"),
     "blocks": ("Blocks", "head_width"),
     "networks": ("MLP", "NatureCNN", "QNetwork"),
 }
@@ -47,6 +50,8 @@ __all__ = ["__version__", *_HOME_OF]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return import_module(f"hyperaction.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'hyperaction' has no attribute '{name}'")
     return getattr(import_module(f"hyperaction.{_HOME_OF[name]}"), name)

@@ -149,12 +149,14 @@ class Hypergraph:
         """The representation of each action: its one value per hyperedge, `[..., num_edges]`.
 
         Leading axes broadcast: one state's outputs with many actions, many with one, or as many
-        of each. Takes NumPy and JAX arrays, and stays with the kind of the outputs.
+        of each. Takes NumPy and JAX arrays; where both are NumPy's, so is the answer.
         """
         if not hasattr(outputs, "__array_namespace__"):
             outputs = np.asarray(outputs)
         _check_last_axis("outputs", outputs, self.num_outputs, "one per output")
         indices = self.indices(actions)
+        if isinstance(outputs, np.ndarray) and not isinstance(indices, np.ndarray):
+            outputs = indices.__array_namespace__().asarray(outputs)
         axes = max(outputs.ndim, indices.ndim)
         outputs = outputs.reshape((1,) * (axes - outputs.ndim) + outputs.shape)
         indices = indices.reshape((1,) * (axes - indices.ndim) + indices.shape)

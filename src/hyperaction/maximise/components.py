@@ -59,7 +59,7 @@ class Components(AbstractWay):
     def solve(self, problem: Problem) -> Solution:
         hypergraph, tables = problem.hypergraph, problem.tables()
         actions = jnp.zeros((tables.shape[0], hypergraph.num_vertices), jnp.int32)
-        gaps = jnp.zeros(tables.shape[0])
+        bounds = jnp.zeros(tables.shape[0])
         bounded = True
         for part, way in zip(parts_of(hypergraph), self.ways, strict=True):
             place = np.concatenate([np.r_[hypergraph.slices[edge]] for edge in part.edges])
@@ -67,7 +67,10 @@ class Components(AbstractWay):
             alone = Problem(Sum(), tables[:, place], None, None, None, part.of(hypergraph))
             solution = way.solve(alone)
             actions = actions.at[:, np.array(part.vertices)].set(solution.actions)
-            if solution.gaps is not None:
-                gaps = gaps + solution.gaps
-            bounded &= way.exact or solution.gaps is not None
-        return Solution(actions, gaps if bounded else None)
+            if way.exact:
+                bounds = bounds + alone.values(solution.actions)
+            elif solution.bounds is not None:
+                bounds = bounds + solution.bounds
+            else:
+                bounded = False
+        return Solution(actions, bounds if bounded else None)

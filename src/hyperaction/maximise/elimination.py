@@ -25,6 +25,10 @@ ENTRIES_AT_ONCE = 2**26
 """The most entries of one table over all states that are in flight at once in JAX."""
 
 
+LARGEST_MESSAGE = 2**28
+"""The most entries that a table may have in JAX: a gigabyte for one state."""
+
+
 class Elimination(AbstractWay):
     """Vertices are maximised out one after the other, by the compiled kernel."""
 
@@ -36,8 +40,11 @@ class Elimination(AbstractWay):
         return True
 
     def solve(self, problem: Problem) -> Solution:
-        program = encoded(problem.hypergraph, self.steps)
-        return Solution(native.eliminate(problem.tables(), program))
+        tables = problem.tables()
+        if tables.dtype == jnp.float64:  # The kernel has single precision only.
+            order = elimination_order(problem.hypergraph)
+            return JaxElimination(cost=self.cost, order=order).solve(problem)
+        return Solution(native.eliminate(tables, encoded(problem.hypergraph, self.steps)))
 
 
 class JaxElimination(AbstractWay):
@@ -54,7 +61,7 @@ class JaxElimination(AbstractWay):
         hypergraph, tables = problem.hypergraph, problem.tables()
         largest = max(message_sizes(hypergraph, self.order))
         at_once = max(1, ENTRIES_AT_ONCE // largest)
-        if tables.shape[0] <= at_once:
+        if 0 < tables.shape[0] <= at_once:
             return Solution(_eliminate(hypergraph, self.order, tables))
         one = jax.lax.map(
             lambda row: _eliminate(hypergraph, self.order, row[None])[0],
@@ -70,10 +77,12 @@ def plan_elimination(
     """The cheapest elimination found, or None past the budget."""
     if use_native:
         found = best_steps(hypergraph, budget)
-        return None if found is None else Elimination(cost=found[1], steps=found[0])
+        if found is not None:
+            return Elimination(cost=found[1], steps=found[0])
     order = elimination_order(hypergraph)
-    cost = float(sum(message_sizes(hypergraph, order)))
-    return JaxElimination(cost=cost, order=order) if cost <= budget else None
+    sizes = message_sizes(hypergraph, order)
+    fits = sum(sizes) <= budget and max(sizes) <= LARGEST_MESSAGE
+    return JaxElimination(cost=float(sum(sizes)), order=order) if fits else None
 
 
 Factor = tuple[tuple[int, ...], Float[Array, "..."]]

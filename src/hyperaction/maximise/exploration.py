@@ -21,15 +21,18 @@ def random_actions(
     *,
     shape: tuple[int, ...] = (),
 ) -> Int[Array, "*batch vertices"]:
-    """A random action, or one for each of a batch of masks, allowed by its mask.
+    """Random actions: `shape` of them, or one for each of a batch of masks, allowed by its mask.
 
     Drawn evenly, and again while a draw is forbidden. Where none of 64 draws is allowed, the
-    allowed action of the largest sum of random values per sub-action is taken: every allowed action
-    can come, but not all equally often. A mask that leaves no action gives -1.
+    allowed action of the largest sum of random tables is taken: every allowed action can come, but
+    not all equally often. A mask that leaves no action raises a ValueError outside of compiled
+    code, and gives -1 throughout inside it.
     """
     sizes = np.array(hypergraph.sizes, np.int32)
     if mask is None:
         return jax.random.randint(key, (*shape, len(sizes)), 0, sizes)
+    if shape:
+        raise ValueError("give a shape or masks, not both: there is one action for each mask")
     mask = per_output(hypergraph, jnp.asarray(mask))
     batch = mask.shape[:-1]
     draw_key, rare_key = jax.random.split(key)
@@ -43,4 +46,7 @@ def random_actions(
         lambda: drawn,
         lambda: maximiser(hypergraph).argmax(noise, mask=mask),
     )
-    return jnp.where(fits.any(axis=0)[..., None], drawn, rare)
+    actions = jnp.where(fits.any(axis=0)[..., None], drawn, rare)
+    if not isinstance(actions, jax.core.Tracer) and bool((actions < 0).any()):
+        raise ValueError("a mask leaves no action, or none was found")
+    return actions

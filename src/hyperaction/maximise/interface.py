@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise.masks import allowed, per_output
@@ -28,9 +30,17 @@ class Problem(eqx.Module):
     hypergraph: Hypergraph = eqx.field(static=True)
 
     def tables(self) -> Float[Array, "batch outputs"]:
-        """Tables whose sum is to be maximised: weighed as an affine mixer does, and masked."""
+        """Tables whose sum is to be maximised: weighed as an affine mixer does, and masked.
+
+        Plus infinity is cut to what all hyperedges can add up to, for infinities of both signs
+        would add up to NaN; minus infinity forbids.
+        """
         weights = self.mixer.weights(self.hypergraph.num_edges)
-        return self.masked(self.outputs * weights[self.hypergraph.edge_of_output])
+        weighted = self.outputs * weights[self.hypergraph.edge_of_output]
+        most = float(jnp.finfo(weighted.dtype).max)  # type: ignore[no-untyped-call]
+        largest = most / (4 * self.hypergraph.num_edges)
+        cut = jnp.clip(weighted, -largest, largest)
+        return self.masked(jnp.where(self.outputs == -jnp.inf, -jnp.inf, cut))
 
     def masked(self, outputs: Float[Array, "batch outputs"]) -> Float[Array, "batch outputs"]:
         """Minus infinity where the mask forbids."""
@@ -46,10 +56,10 @@ class Problem(eqx.Module):
 
 
 class Solution(NamedTuple):
-    """An action per state and, where the way knows it, how much better any could be at most."""
+    """An action per state and, where the way knows one, an upper bound of the tables' sums."""
 
     actions: Int[Array, "batch vertices"]
-    gaps: Float[Array, " batch"] | None = None
+    bounds: Float[Array, " batch"] | None = None
 
 
 class AbstractWay(eqx.Module):
@@ -92,7 +102,11 @@ class Maximiser(eqx.Module):
     - `candidates [n, num_vertices]`, actions that sampling looks at beside its own.
 
     Outputs that hold NaN, and masks that leave no action, raise a ValueError outside of compiled
-    code. Inside it their value is NaN or minus infinity, and their action is -1 throughout.
+    code. Inside it their value is NaN or minus infinity, and their action is -1 throughout. An
+    output of minus infinity is forbidden as by a mask.
+
+    To compile a method of a maximiser whose mixer has parameters, compile a function that calls it,
+    `jax.jit(lambda outputs: best.max(outputs))`: JAX cannot hash a method that holds arrays.
     """
 
     mixer: AbstractMixer
@@ -122,33 +136,33 @@ class Maximiser(eqx.Module):
 
     def max(
         self,
-        outputs: Float[ArrayLike, "*batch outputs"],
+        outputs: Shaped[Any, "*batch outputs"],
         *,
-        mask: Bool[ArrayLike, "*batch entries"] | None = None,
-        state: Float[ArrayLike, "*batch features"] | None = None,
-        candidates: Int[ArrayLike, "n vertices"] | None = None,
+        mask: Shaped[Any, "..."] | None = None,
+        state: Shaped[Any, "..."] | None = None,
+        candidates: Any = None,
     ) -> Float[Array, "*batch"]:
         """The value of each state's best action."""
         return self.bounded(outputs, mask=mask, state=state, candidates=candidates).value
 
     def argmax(
         self,
-        outputs: Float[ArrayLike, "*batch outputs"],
+        outputs: Shaped[Any, "*batch outputs"],
         *,
-        mask: Bool[ArrayLike, "*batch entries"] | None = None,
-        state: Float[ArrayLike, "*batch features"] | None = None,
-        candidates: Int[ArrayLike, "n vertices"] | None = None,
+        mask: Shaped[Any, "..."] | None = None,
+        state: Shaped[Any, "..."] | None = None,
+        candidates: Any = None,
     ) -> Int[Array, "*batch vertices"]:
         """Each state's best action."""
         return self.bounded(outputs, mask=mask, state=state, candidates=candidates).action
 
     def value_and_action(
         self,
-        outputs: Float[ArrayLike, "*batch outputs"],
+        outputs: Shaped[Any, "*batch outputs"],
         *,
-        mask: Bool[ArrayLike, "*batch entries"] | None = None,
-        state: Float[ArrayLike, "*batch features"] | None = None,
-        candidates: Int[ArrayLike, "n vertices"] | None = None,
+        mask: Shaped[Any, "..."] | None = None,
+        state: Shaped[Any, "..."] | None = None,
+        candidates: Any = None,
     ) -> tuple[Float[Array, "*batch"], Int[Array, "*batch vertices"]]:
         """Each state's best action, and its value, differentiable in that action's outputs."""
         found = self.bounded(outputs, mask=mask, state=state, candidates=candidates)
@@ -156,26 +170,57 @@ class Maximiser(eqx.Module):
 
     def bounded(
         self,
-        outputs: Float[ArrayLike, "*batch outputs"],
+        outputs: Shaped[Any, "*batch outputs"],
         *,
-        mask: Bool[ArrayLike, "*batch entries"] | None = None,
-        state: Float[ArrayLike, "*batch features"] | None = None,
-        candidates: Int[ArrayLike, "n vertices"] | None = None,
+        mask: Shaped[Any, "..."] | None = None,
+        state: Shaped[Any, "..."] | None = None,
+        candidates: Any = None,
     ) -> Bounded:
         """Each state's best action found, its value, and an upper bound of all actions' values."""
-        outputs = jnp.asarray(outputs)
-        expected = self.hypergraph.num_outputs
-        if outputs.ndim == 0 or outputs.shape[-1] != expected:
-            raise ValueError(
-                f"outputs have shape {outputs.shape}; their last axis must be {expected} long, "
-                f"one per output of the hypergraph"
-            )
-        if mask is not None:
-            mask = jnp.broadcast_to(per_output(self.hypergraph, jnp.asarray(mask)), outputs.shape)
-        found = _bounded(self, outputs, mask, state, candidates)
+        given = _checked(self.hypergraph, outputs, mask, state, candidates)
+        found = _bounded(self, *given)
         if not isinstance(found.value, jax.core.Tracer):
             _check(found.value, masked=mask is not None, exact=self.exact)
         return found
+
+
+def _checked(
+    hypergraph: Hypergraph, outputs: Any, mask: Any, state: Any, candidates: Any
+) -> tuple[Array, Array | None, Array | None, Array | None]:
+    """The arguments as arrays of the shapes that everything below relies on, or an error."""
+    outputs = jnp.asarray(outputs)
+    if jnp.issubdtype(outputs.dtype, jnp.integer):
+        outputs = outputs.astype(jnp.float32)
+    if not jnp.issubdtype(outputs.dtype, jnp.floating):
+        raise ValueError(f"outputs are real numbers, not {outputs.dtype}")
+    expected = hypergraph.num_outputs
+    if outputs.ndim == 0 or outputs.shape[-1] != expected:
+        raise ValueError(
+            f"outputs have shape {outputs.shape}; their last axis must be {expected} long, "
+            f"one per output of the hypergraph"
+        )
+    batch = outputs.shape[:-1]
+    if mask is not None:
+        mask = _over("the mask", per_output(hypergraph, jnp.asarray(mask)), batch)
+    if state is not None:
+        state = _over("the state", jnp.asarray(state), batch)
+    if candidates is not None:
+        if not isinstance(candidates, jax.core.Tracer):
+            hypergraph.indices(np.asarray(candidates))  # Raises for what is no action.
+        candidates = jnp.asarray(candidates).reshape(-1, hypergraph.num_vertices)
+        candidates = candidates.astype(jnp.int32)
+    return outputs, mask, state, candidates
+
+
+def _over(name: str, array: Array, batch: tuple[int, ...]) -> Array:
+    """The array with the outputs' leading axes."""
+    try:
+        fits = array.ndim > 0 and np.broadcast_shapes(array.shape[:-1], batch) == batch
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"{name} has shape {array.shape}, but the outputs have {batch} states")
+    return jnp.broadcast_to(array, (*batch, array.shape[-1]))
 
 
 @jax.jit
@@ -189,24 +234,63 @@ def _bounded(
     batch = outputs.shape[:-1]
 
     def flat(array: Any) -> Any:
-        return None if array is None else array.reshape(-1, array.shape[-1])
+        return None if array is None else array.reshape(math.prod(batch), array.shape[-1])
 
+    if not self.mixer.affine:  # Weighted sums see to it themselves.
+        finite = outputs != -jnp.inf
+        mask = finite if mask is None else mask & finite
     problem = Problem(
         self.mixer, flat(outputs), flat(mask), flat(state), candidates, self.hypergraph
     )
-    actions, gaps = self.way.solve(jax.lax.stop_gradient(problem))
+    actions, sums = _solver(self.way)(jax.lax.stop_gradient(problem))
     values = problem.values(actions)
     # A maximum is NaN where any number is. What is forbidden does not count, not even as NaN.
     values = jnp.where(jnp.isnan(problem.masked(problem.outputs).max(axis=-1)), jnp.nan, values)
-    if self.exact:
-        bounds = values
-    else:
-        bounds = _loose_bounds(problem) if gaps is None else values + gaps
-        bounds = jnp.maximum(bounds, values)
+    bounds = values
+    if not self.exact:
+        # An affine mixer is the sum of its weighed tables and what it makes of nothing.
+        nothing = jnp.zeros(self.hypergraph.num_edges)
+        bounds = _loose_bounds(problem) if sums is None else sums + self.mixer(nothing)
+        bounds = jnp.where(jnp.isnan(values), jnp.nan, jnp.maximum(bounds, values))
     usable = ~jnp.isnan(values) & (values > -jnp.inf)
     actions = jnp.where(usable[:, None], actions, -1)
     shape = (*batch, self.hypergraph.num_vertices)
     return Bounded(values.reshape(batch), actions.reshape(shape), bounds.reshape(batch))
+
+
+@lru_cache(maxsize=256)
+def _solver(way: AbstractWay) -> Callable[[Problem], Solution]:
+    """Solves for a way; under `jax.vmap`, as one larger batch, so that memory limits still hold."""
+
+    @jax.custom_batching.custom_vmap
+    def solve(problem: Problem) -> Solution:
+        return way.solve(problem)
+
+    @solve.def_vmap
+    def solve_batches(
+        size: int, in_batched: list[Problem], problem: Problem
+    ) -> tuple[Solution, Solution]:
+        (batched,) = in_batched
+        if any(jax.tree.leaves((batched.mixer, batched.candidates))):  # A mixer for each batch.
+            axes = jax.tree.map(lambda mapped: 0 if mapped else None, batched)
+            solution = jax.vmap(way.solve, in_axes=(axes,))(problem)
+            return solution, jax.tree.map(lambda _: True, solution)
+
+        def flat(array: Any, mapped: bool) -> Any:
+            array = array if mapped else jnp.broadcast_to(array, (size, *array.shape))
+            return array.reshape(size * array.shape[1], *array.shape[2:])
+
+        parts = (problem.outputs, problem.mask, problem.state)
+        maps = (batched.outputs, batched.mask, batched.state)
+        outputs, mask, state = jax.tree.map(flat, parts, maps)
+        solution = solve(
+            Problem(problem.mixer, outputs, mask, state, problem.candidates, problem.hypergraph)
+        )
+        count = outputs.shape[0] // max(size, 1)
+        solution = jax.tree.map(lambda a: a.reshape(size, count, *a.shape[1:]), solution)
+        return solution, jax.tree.map(lambda _: True, solution)
+
+    return solve
 
 
 def _loose_bounds(problem: Problem) -> Float[Array, " batch"]:

@@ -52,6 +52,8 @@ def maximiser(
         use_native: Whether to use the compiled kernel; by default where it can be.
         nodes: How many nodes branch and bound may open per state.
     """
+    if not isinstance(mixer, AbstractMixer):
+        raise TypeError(f"a mixer is an object such as Sum(), not {mixer!r}; see make_mixer")
     if way is not None and way not in WAYS:
         near = difflib.get_close_matches(way, WAYS, n=1)
         hint = f"did you mean '{near[0]}'? " if near else ""
@@ -104,7 +106,8 @@ class _Planner:
         if elimination is not None:
             return elimination, "vertices can be maximised out one by one within the budget"
         return self._ascent(hypergraph), (
-            f"exact elimination would take more than the budget of {self.budget:,.0f} adds"
+            f"exact elimination would take more than the budget of {self.budget:,.0f} adds, "
+            f"or more memory than there is"
         )
 
     @lru_cache(maxsize=256)  # noqa: B019
@@ -145,23 +148,23 @@ class _Planner:
         way = plan_elimination(hypergraph, HARD_LIMIT, use_native=self.use_native)
         if way is None:
             raise ValueError(
-                f"elimination cannot fit: it would take more than {HARD_LIMIT:,.0f} adds per "
-                f"state; branch-and-bound and ascent can"
+                f"elimination cannot fit: it would take more than {HARD_LIMIT:,.0f} adds or a "
+                f"gigabyte per state; branch-and-bound and ascent can"
             )
         return way
 
     def _branch_and_bound(self, hypergraph: Hypergraph) -> AbstractWay:
-        if hypergraph.rank > 2 or not self.use_native:
+        if not (self.use_native and search.fits_kernel(hypergraph)):
             raise ValueError(
-                f"branch-and-bound needs rank 2 at most (this is rank {hypergraph.rank}) and the "
-                f"compiled kernel; elimination and ascent need neither"
+                f"branch-and-bound needs rank 2 at most (this is rank {hypergraph.rank}), few "
+                f"sub-actions and the compiled kernel; elimination and ascent need none of these"
             )
         work = 4.0 * sum(hypergraph.sizes) * max(hypergraph.sizes)
         tabu = search.tabu_cost(hypergraph, search.TABU_STEPS)
         return search.BranchAndBound(cost=tabu + self.nodes * work, nodes=self.nodes)
 
     def _ascent(self, hypergraph: Hypergraph) -> AbstractWay:
-        if hypergraph.rank <= 2 and self.use_native:
+        if self.use_native and search.fits_kernel(hypergraph):
             steps = search.TABU_STEPS
             return search.Tabu(cost=search.tabu_cost(hypergraph, steps), steps=steps)
         cost = search.ascent_cost(hypergraph)

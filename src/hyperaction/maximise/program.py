@@ -32,9 +32,13 @@ LARGEST_ARENA = 2**20
 Scope = frozenset[int]
 
 
+CACHED = 400
+"""Entries of a table that stays in the first cache."""
+
+
 def _slowdown(entries: int) -> int:
     """How much longer an add takes when its table leaves the first or second cache."""
-    return 1 if entries <= 400 else 2 if entries <= 4000 else 4
+    return 1 if entries <= CACHED else 2 if entries <= 10 * CACHED else 4
 
 
 class TooCostlyError(Exception):
@@ -49,83 +53,104 @@ class Step:
     conditions: bool
 
 
+Graph = dict[int, set[int]]
+"""Every vertex's neighbours: the vertices that some hyperedge joins it with."""
+
+
 def best_steps(hypergraph: Hypergraph, budget: float) -> tuple[tuple[Step, ...], float] | None:
     """The cheapest program found and its cost in adds per state, or None past the budget."""
     best: tuple[tuple[Step, ...], float] | None = None
-    limits = sorted({2**power for power in range(4, 17)})
+    tried: set[tuple[Step, ...]] = set()
     for choose in (_smallest_table, _least_fill):
-        for limit in limits:
+        for limit in (2**power for power in (62, *range(4, 17))):
             bound = budget if best is None else min(budget, best[1])
             try:
                 steps = _steps(hypergraph, limit, choose, bound)
+                if steps in tried:
+                    continue
+                tried.add(steps)
                 cost = _Builder(hypergraph, steps, bound).cost
             except TooCostlyError:
                 continue
             if best is None or cost < best[1]:
                 best = steps, cost
+            if limit == 2**62 and max(message_sizes(hypergraph, _vertices(steps))) <= CACHED:
+                return best  # Nothing to gain by conditioning.
     return best
+
+
+def _vertices(steps: tuple[Step, ...]) -> tuple[int, ...]:
+    return tuple(step.vertex for step in steps)
+
+
+def _graph(hypergraph: Hypergraph) -> Graph:
+    graph: Graph = {vertex: set() for vertex in range(hypergraph.num_vertices)}
+    for edge in hypergraph.edges:
+        for vertex in edge:
+            graph[vertex].update(edge)
+    for vertex, neighbours in graph.items():
+        neighbours.discard(vertex)
+    return graph
+
+
+def _remove(graph: Graph, vertex: int, *, join: bool) -> None:
+    """Takes a vertex out; where it is eliminated, its neighbours are joined by its message."""
+    neighbours = graph.pop(vertex)
+    for other in neighbours:
+        graph[other].discard(vertex)
+        if join:
+            graph[other].update(neighbours - {other})
 
 
 def _steps(
     hypergraph: Hypergraph,
     limit: int,
-    choose: Callable[[Hypergraph, set[Scope], set[int]], int],
+    choose: Callable[[Hypergraph, Graph], int],
     budget: float,
 ) -> tuple[Step, ...]:
     """Eliminates while a message's table stays within the limit, else conditions."""
-    scopes = {frozenset(edge) for edge in hypergraph.edges}
-    remaining = set(range(hypergraph.num_vertices))
+    graph = _graph(hypergraph)
     steps, repeated = [], 1
-    while remaining:
-        vertex = choose(hypergraph, scopes, remaining)
-        around = _around(scopes, vertex)
-        eliminates = _size(hypergraph, around) <= limit
+    while graph:
+        vertex = choose(hypergraph, graph)
+        size = _table_size(hypergraph, graph, vertex)
+        eliminates = size <= limit
         if not eliminates:
-            vertex = max(remaining, key=lambda v: (len(_around(scopes, v)), hypergraph.sizes[v]))
+            vertex = max(graph, key=lambda v: (len(graph[v]), hypergraph.sizes[v], -v))
             repeated *= hypergraph.sizes[vertex]
-            if repeated > budget:
-                raise TooCostlyError
+        if repeated * (size if eliminates else 1) > budget:
+            raise TooCostlyError
         steps.append(Step(vertex, conditions=not eliminates))
-        scopes = _without(scopes, vertex, around if eliminates else None)
-        remaining.remove(vertex)
+        _remove(graph, vertex, join=eliminates)
     return tuple(steps)
-
-
-def _without(scopes: set[Scope], vertex: int, around: Scope | None) -> set[Scope]:
-    """The scopes after a vertex is gone; `around` it a message stays if it was eliminated."""
-    if around is None:
-        return {scope - {vertex} for scope in scopes}
-    return {scope for scope in scopes if vertex not in scope} | {around - {vertex}}
-
-
-def _around(scopes: set[Scope], vertex: int) -> Scope:
-    """A vertex and its neighbours."""
-    return frozenset({vertex}).union(*(scope for scope in scopes if vertex in scope))
 
 
 def _size(hypergraph: Hypergraph, scope: Scope) -> int:
     return math.prod(hypergraph.sizes[vertex] for vertex in scope)
 
 
-def _smallest_table(hypergraph: Hypergraph, scopes: set[Scope], remaining: set[int]) -> int:
-    return min(remaining, key=lambda v: (_size(hypergraph, _around(scopes, v)), v))
+def _table_size(hypergraph: Hypergraph, graph: Graph, vertex: int) -> int:
+    """The entries of the table that eliminating a vertex maximises over."""
+    return hypergraph.sizes[vertex] * math.prod(hypergraph.sizes[v] for v in graph[vertex])
 
 
-def _least_fill(hypergraph: Hypergraph, scopes: set[Scope], remaining: set[int]) -> int:
+def _smallest_table(hypergraph: Hypergraph, graph: Graph) -> int:
+    return min(graph, key=lambda v: (_table_size(hypergraph, graph, v), v))
+
+
+def _least_fill(hypergraph: Hypergraph, graph: Graph) -> int:
     """The vertex whose elimination joins the fewest neighbours that were not joined before."""
-    around = {vertex: _around(scopes, vertex) for vertex in remaining}
 
     def fill(vertex: int) -> int:
-        others = around[vertex] - {vertex}
-        return sum(len(others - around[other]) for other in others)
+        return sum(len(graph[vertex] - graph[other]) - 1 for other in graph[vertex])
 
-    return min(remaining, key=lambda v: (fill(v), _size(hypergraph, around[v]), v))
+    return min(graph, key=lambda v: (fill(v), _table_size(hypergraph, graph, v), v))
 
 
 def elimination_order(hypergraph: Hypergraph) -> tuple[int, ...]:
     """An order to eliminate all vertices in: the cheaper of least fill and smallest table."""
     orders = [
-        tuple(step.vertex for step in _steps(hypergraph, 2**62, choose, math.inf))
+        _vertices(_steps(hypergraph, 2**62, choose, math.inf))
         for choose in (_least_fill, _smallest_table)
     ]
     return min(orders, key=lambda order: sum(message_sizes(hypergraph, order)))
@@ -133,12 +158,11 @@ def elimination_order(hypergraph: Hypergraph) -> tuple[int, ...]:
 
 def message_sizes(hypergraph: Hypergraph, order: tuple[int, ...]) -> list[int]:
     """The size of the table that each elimination maximises over."""
-    scopes = {frozenset(edge) for edge in hypergraph.edges}
+    graph = _graph(hypergraph)
     sizes = []
     for vertex in order:
-        around = _around(scopes, vertex)
-        sizes.append(_size(hypergraph, around))
-        scopes = _without(scopes, vertex, around)
+        sizes.append(_table_size(hypergraph, graph, vertex))
+        _remove(graph, vertex, join=True)
     return sizes
 
 

@@ -49,8 +49,7 @@ class BranchAndBound(AbstractWay):
 
     def solve(self, problem: Problem) -> Solution:
         plan = structure(problem.hypergraph)
-        actions, gaps = native.search(problem.tables(), plan, steps=TABU_STEPS, nodes=self.nodes)
-        return Solution(actions, gaps)
+        return Solution(*native.search(problem.tables(), plan, steps=TABU_STEPS, nodes=self.nodes))
 
 
 class Tabu(AbstractWay):
@@ -150,6 +149,13 @@ def finite(tables: Float[Array, "batch outputs"]) -> Float[Array, "batch outputs
     largest = jnp.max(jnp.where(jnp.isfinite(tables), jnp.abs(tables), 0.0), axis=-1)
     cost = 2.0 * tables.shape[-1] * largest + 1.0
     return jnp.where(tables == -jnp.inf, -cost[:, None], tables)
+
+
+def fits_kernel(hypergraph: Hypergraph) -> bool:
+    """Whether the kernel's search takes it: rank two at most, in a quarter of a gigabyte."""
+    columns = -(-hypergraph.num_vertices // 16) * 16
+    numbers = hypergraph.num_vertices * max(hypergraph.sizes) ** 2 * columns
+    return hypergraph.rank <= 2 and 4 * numbers <= 2**28
 
 
 def ascent_cost(hypergraph: Hypergraph) -> float:

@@ -50,9 +50,14 @@ def eliminate(
 
 
 def search(
-    tables: Float[Array, "batch outputs"], structure: NDArray[np.int32], *, steps: int, nodes: int
+    tables: Float[Array, "batch outputs"],
+    structure: NDArray[np.int32],
+    *,
+    steps: int,
+    nodes: int,
+    seed: int = 0,
 ) -> tuple[Int[Array, "batch vertices"], Float[Array, " batch"]]:
-    """A good action of every state of rank two at most, and how much better any could be.
+    """A good action of every state of rank two at most, and an upper bound of all actions' sums.
 
     Tabu search of so many steps; then, where nodes are given, branch and bound.
     """
@@ -61,10 +66,11 @@ def search(
         jax.ShapeDtypeStruct((tables.shape[0], int(structure[1])), jnp.int32),  # type: ignore[no-untyped-call]
         jax.ShapeDtypeStruct((tables.shape[0],), jnp.float32),  # type: ignore[no-untyped-call]
     )
-    actions, gaps = jax.ffi.ffi_call(SEARCH, results, vmap_method="expand_dims")(
-        tables.astype(jnp.float32), structure, steps=np.int64(steps), nodes=np.int64(nodes)
+    numbers = {"steps": np.int64(steps), "nodes": np.int64(nodes), "seed": np.int64(seed)}
+    actions, bounds = jax.ffi.ffi_call(SEARCH, results, vmap_method="expand_dims")(
+        tables.astype(jnp.float32), structure, **numbers
     )
-    return actions, gaps
+    return actions, bounds
 
 
 def peak(rounds: int) -> Float[Array, " lanes"]:

@@ -101,6 +101,18 @@ HYPERACTION_INLINE void execute(const Instruction& in, Lanes* arena, const int32
   }
 }
 
+#if defined(__clang__)
+HYPERACTION_INLINE Lanes pick(Lanes a, Lanes b, LaneInts from) {
+  Lanes result;
+  for (int k = 0; k < kLanes; ++k) result[k] = from[k] < kLanes ? a[from[k]] : b[from[k] - kLanes];
+  return result;
+}
+#else
+HYPERACTION_INLINE Lanes pick(Lanes a, Lanes b, LaneInts from) {
+  return __builtin_shuffle(a, b, from);
+}
+#endif
+
 // Sixteen vectors of sixteen numbers, rows made columns by four rounds of exchanging.
 template <int kDistance>
 HYPERACTION_INLINE void exchange(Lanes* rows) {
@@ -112,8 +124,8 @@ HYPERACTION_INLINE void exchange(Lanes* rows) {
   for (int i = 0; i < kLanes; ++i) {
     if (i & kDistance) continue;
     const Lanes a = rows[i], b = rows[i + kDistance];
-    rows[i] = __builtin_shuffle(a, b, low);
-    rows[i + kDistance] = __builtin_shuffle(a, b, high);
+    rows[i] = pick(a, b, low);
+    rows[i + kDistance] = pick(a, b, high);
   }
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -79,22 +80,33 @@ class Pairwise {
   // What stands for minus infinity: so low that one forbidden entry outweighs everything allowed.
   // Searches can then climb out of forbidden actions, which they could not among infinities.
   static float cost_of_forbidden(const Structure& s, const float* outputs) {
-    double range = 1.0;
-    float lowest = 0.0f;
+    double range = 0.0, largest = 0.0;
     for (int e = 0; e < s.num_edges; ++e) {
       const int end = e + 1 < s.num_edges ? s.edges[3 * e + 5] : s.num_outputs;
-      float low = 0.0f, high = 0.0f;
+      double low = 0.0, high = 0.0;
       bool any = false;
       for (int j = s.edges[3 * e + 2]; j < end; ++j) {
         if (outputs[j] == kMinusInfinity) continue;
-        low = any ? std::min(low, outputs[j]) : outputs[j];
-        high = any ? std::max(high, outputs[j]) : outputs[j];
+        low = any ? std::min<double>(low, outputs[j]) : outputs[j];
+        high = any ? std::max<double>(high, outputs[j]) : outputs[j];
         any = true;
       }
       range += high - low;
-      lowest = std::min(lowest, low);
+      largest = std::max(largest, std::max(-low, high));
     }
-    return static_cast<float>(lowest - range);
+    // The last term is what rounding in a sum of all tables can hide.
+    return static_cast<float>(-largest - range - 1e-5 * s.num_edges * largest - 1e-30);
+  }
+
+  // About how large the vertices' best values are, which rounding errors are relative to.
+  double magnitude() const {
+    double total = 0.0;
+    for (int v = 0; v < n; ++v) {
+      float most = kMinusInfinity;
+      for (int a = 0; a < sizes[v]; ++a) most = std::max(most, unary[place(v, a)]);
+      total += std::fabs(most);
+    }
+    return total;
   }
 
   double value(const int32_t* action) const {

@@ -120,6 +120,7 @@ class Tabu {
 
 // A first answer: every vertex takes what is best if all its neighbours please it.
 void hopeful(const Pairwise& p, int32_t* action) {
+  std::fill_n(action, p.n, 0);  // What stands if nothing compares, as among NaN.
   for (int v = 0; v < p.n; ++v) {
     float best = kMinusInfinity;
     for (int a = 0; a < p.sizes[v]; ++a) {
@@ -201,9 +202,10 @@ class BranchAndBound {
     nodes_ = nodes;
     open_ = best_value_;
     arrange();
-    slack_ = 1e-6 * (1.0 + std::fabs(best_value_));
+    slack_ = 1e-6 * (std::fabs(best_value_) + p_.magnitude());
     descend(0, 0.0);
-    return std::max(open_, best_value_);
+    // What was cut off may have been better by as much as the slack.
+    return std::max(open_, best_value_ + slack_);
   }
 
  private:
@@ -311,10 +313,10 @@ class BranchAndBound {
   int64_t nodes_ = 0;
 };
 
-// The best action found for every state, and an upper bound of all actions' sums less the sum found.
+// The best action found for every state, and an upper bound of all actions' sums.
 ffi::Error search(ffi::Buffer<ffi::F32> outputs, ffi::Buffer<ffi::S32> structure, int64_t steps,
-                  int64_t nodes, ffi::ResultBuffer<ffi::S32> actions,
-                  ffi::ResultBuffer<ffi::F32> gaps) {
+                  int64_t nodes, int64_t seed, ffi::ResultBuffer<ffi::S32> actions,
+                  ffi::ResultBuffer<ffi::F32> bounds) {
   const Structure s(structure.typed_data());
   const int64_t n = s.num_vertices, batch = outputs.element_count() / s.num_outputs;
   Pairwise p(s);
@@ -324,14 +326,13 @@ ffi::Error search(ffi::Buffer<ffi::F32> outputs, ffi::Buffer<ffi::S32> structure
     int32_t* action = actions->typed_data() + i * n;
     p.load(s, row);
     hopeful(p, action);
-    tabu.run(action, static_cast<int>(steps), Random{0x9E3779B97F4A7C15ull});
-    float& gap = gaps->typed_data()[i];
-    gap = -kMinusInfinity;
+    tabu.run(action, static_cast<int>(steps), Random{0x9E3779B97F4A7C15ull + 2 * static_cast<uint64_t>(seed)});
+    float& bound = bounds->typed_data()[i];
+    bound = -kMinusInfinity;
     if (nodes > 0) {
       tighten(p, 20);
       BranchAndBound search(p);
-      const double bound = search.run(action, nodes);
-      gap = static_cast<float>(bound - p.value(action));
+      bound = static_cast<float>(search.run(action, nodes));
     }
   }
   return ffi::Error::Success();
@@ -346,5 +347,6 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(hyperaction_search, hyperaction::search,
                                   .Arg<ffi::Buffer<ffi::S32>>()
                                   .Attr<int64_t>("steps")
                                   .Attr<int64_t>("nodes")
+                                  .Attr<int64_t>("seed")
                                   .Ret<ffi::Buffer<ffi::S32>>()
                                   .Ret<ffi::Buffer<ffi::F32>>());
