@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperaction import Hypergraph, Mean, Sum, make_mixer, maximiser
+from hyperaction.bench.maximise import toulbar_optima
 from hyperaction.maximise import WAYS, entry_mask, native, random_actions
 from hyperaction.mixers import MIXERS
 from tests.strategies import hypergraphs, outputs_for, slow_representation, slow_values
@@ -149,21 +150,6 @@ def test_approximate_ways_find_most_maxima_of_a_middling_space(way, kind, rank):
     np.testing.assert_array_equal(again, actions)
 
 
-def toulbar_maximum(hypergraph, outputs):
-    """The exact maximum by another solver, to six decimals."""
-    import pytoulbar2
-
-    problem = pytoulbar2.CFN(resolution=6, vac=0, verbose=-1)
-    for vertex, size in enumerate(hypergraph.sizes):
-        problem.AddVariable(f"v{vertex}", range(size))
-    for edge, part in zip(hypergraph.edges, hypergraph.slices, strict=True):
-        costs = (-outputs[part].astype(float)).tolist()
-        problem.AddFunction([f"v{vertex}" for vertex in edge], costs)
-    solution = problem.Solve()
-    assert solution is not None
-    return -solution[1]
-
-
 @pytest.mark.parametrize(
     ("hypergraph", "way"),
     [
@@ -180,7 +166,7 @@ def toulbar_maximum(hypergraph, outputs):
 def test_large_problems_agree_with_another_exact_solver(hypergraph, way):
     outputs = outputs_for(hypergraph, (3,), 4) / 10
     values = plan(hypergraph, way=way).max(outputs)
-    expected = [toulbar_maximum(hypergraph, one) for one in outputs]
+    _, expected = toulbar_optima(hypergraph, outputs)
     np.testing.assert_allclose(values, expected, rtol=1e-4)
 
 

@@ -115,7 +115,7 @@ def _exact_row(
         row["share of limit"] = made / peak
     if settings.peer_states:
         count = min(settings.peer_states, settings.states)
-        seconds, optima = _toulbar(hypergraph, np.asarray(outputs[:count]))
+        seconds, optima = toulbar_optima(hypergraph, np.asarray(outputs[:count]))
         _check_optima(name, np.asarray(find(outputs)[0])[:count], optima)
         row["times pytoulbar2"] = (seconds / count) / (times["best"] / settings.states)
     return row
@@ -170,7 +170,7 @@ def _best_known(
 
     provable = hypergraph.num_vertices <= 20 and kind == "network"
     if settings.peer_states and provable:
-        return _toulbar(hypergraph, np.asarray(tables[: settings.peer_states]))[1], True
+        return toulbar_optima(hypergraph, np.asarray(tables[: settings.peer_states]))[1], True
     plan = structure(hypergraph)
     found = []
     for seed in (1, 2, 3):
@@ -180,8 +180,11 @@ def _best_known(
     return np.max(found, axis=0), False
 
 
-def _toulbar(hypergraph: Hypergraph, outputs: NDArray[Any]) -> tuple[float, NDArray[Any]]:
-    """The seconds that pytoulbar2 spends solving, problem building left out; and the optima."""
+def toulbar_optima(hypergraph: Hypergraph, outputs: NDArray[Any]) -> tuple[float, NDArray[Any]]:
+    """The seconds that pytoulbar2 spends solving, problem building left out, and the optima.
+
+    Costs are rounded to six decimals.
+    """
     import pytoulbar2
 
     seconds, optima = 0.0, []

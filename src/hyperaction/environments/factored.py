@@ -34,17 +34,13 @@ class Factored:
         self.actions = actions
         self.sizes = actions.sizes
         space = env.observation_space
-        if not isinstance(space, spaces.Box) and not spaces.utils.is_space_dtype_shape_equiv(
-            space, space
-        ):
-            raise ValueError(_unfit(env, "observation", space))
-        try:
-            self.observation_shape = (
-                tuple(space.shape) if isinstance(space, spaces.Box) else (spaces.flatdim(space),)
-            )
-        except (NotImplementedError, ValueError):
-            raise ValueError(_unfit(env, "observation", space)) from None
         self._flatten = not isinstance(space, spaces.Box)
+        try:
+            shape = (spaces.flatdim(space),) if self._flatten else space.shape
+        except (NotImplementedError, ValueError):
+            raise ValueError(_unfit(env, space)) from None
+        assert shape is not None
+        self.observation_shape = tuple(shape)
 
     def reset(
         self, seed: int | None = None
@@ -105,9 +101,9 @@ def make(name: str, *, bins: Sequence[int] = (5,), action_shape: Sequence[int] =
     return Factored(env, action_map(env.action_space, bins=bins, shape=action_shape))
 
 
-def _unfit(env: gymnasium.Env[Any, Any], kind: str, space: spaces.Space[Any]) -> str:
+def _unfit(env: gymnasium.Env[Any, Any], space: spaces.Space[Any]) -> str:
     name = env.spec.id if env.spec else type(env.unwrapped).__name__
     return (
-        f"{name} has the {kind} space {space}; Box of any shape works, and Dict and Tuple of "
+        f"{name} has the observation space {space}; Box of any shape works, and Dict and Tuple of "
         f"spaces that Gymnasium can flatten"
     )
