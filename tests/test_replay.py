@@ -76,7 +76,8 @@ def test_a_ring_keeps_masks_where_there_are_any():
     ring = Ring(2, (1,), 1, mask_length=3)
     mask = np.array([True, False, True])
     ring.add(Transition(np.zeros(1), np.zeros(1, np.int32), 0.0, 1.0, np.zeros(1), mask))
-    np.testing.assert_array_equal(ring.take(np.array([0])).next_mask, mask[None])
+    ring.add(Transition(np.zeros(1), np.zeros(1, np.int32), 0.0, 1.0, np.zeros(1), None))
+    np.testing.assert_array_equal(ring.take(np.arange(2)).next_mask, [mask, [True] * 3])
 
 
 @pytest.mark.parametrize("capacity", [1, 5, 64, 100])

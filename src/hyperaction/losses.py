@@ -16,7 +16,9 @@ def td_target(
     reward: Float[Array, ""], discount: Float[Array, ""], next_value: Float[Array, ""]
 ) -> Float[Array, ""]:
     """Bootstrapped return; `discount` is zero where the episode terminated."""
-    return jax.lax.stop_gradient(reward + discount * next_value)
+    # Nothing follows a termination, not even where a mask that leaves no action says -inf.
+    future = jnp.where(discount > 0, discount * next_value, 0.0)
+    return jax.lax.stop_gradient(reward + future)
 
 
 def squared(error: Float[Array, ""]) -> Float[Array, ""]:

@@ -63,8 +63,8 @@ class Ring:
         place = self.added % self.capacity
         arrays: tuple[Any, ...] = self.arrays
         for array, value in zip(arrays, transition, strict=True):
-            if array is not None:
-                array[place] = value
+            if array is not None:  # Only a mask can be left out, and then all is allowed.
+                array[place] = True if value is None else value
         self.added += 1
         return place
 
