@@ -1,23 +1,19 @@
 import dataclasses
-import json
-import subprocess
-import sys
-from pathlib import Path
 
-import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
-from gymnasium import spaces
 
 from hyperaction import Hypergraph
-from hyperaction.agents.settings import AGENTS, ValueSettings, preset
-from hyperaction.agents.value import Minibatch, ValueAgent
-from hyperaction.environments import Factored
-from hyperaction.environments.actions import action_map
+from hyperaction.agents.adam import adam
+from hyperaction.agents.ddpg import DDPGAgent
+from hyperaction.agents.exploration import EpsilonGreedy, Noise, random_share
+from hyperaction.agents.minibatch import Minibatch
+from hyperaction.agents.settings import AGENTS, DDPGSettings, ValueSettings, preset
+from hyperaction.agents.value import ValueAgent
 from hyperaction.losses import huber, squared, td_target
-from hyperaction.training import Training, exploration
 
 
 def agent_for(sizes=(3, 2), **changes):
@@ -60,6 +56,119 @@ def test_losses_equal_a_slow_reference(double, mixer, dueling):
         expected = (target - taken[row]) ** 2
         np.testing.assert_allclose(learned.losses[row], expected, rtol=1e-3, atol=1e-5)
     np.testing.assert_allclose(learned.loss, learned.losses.mean(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("aim", ["mean", "max", "independent"])
+@pytest.mark.parametrize(("double", "dueling"), [(False, False), (True, True)])
+def test_branching_losses_equal_a_slow_reference(aim, double, dueling):
+    agent = agent_for(orders=(1,), branching=aim, double=double, dueling=dueling)
+    state = agent.start(jax.random.key(0))
+    state = state._replace(target=agent.start(jax.random.key(1)).online)
+    batch = minibatch(agent)
+    _, learned = jax.jit(agent.learn)(state, batch)
+
+    def vertices(network, observation):
+        outputs = np.asarray(network.outputs(observation))
+        tables = [outputs[part] for part in agent.hypergraph.slices]
+        if not dueling:
+            return tables
+        hidden, value = network.value_stream
+        base = value(jax.nn.relu(hidden(network.state_network(observation))))[0]
+        return [table - table.mean() + base for table in tables]
+
+    for row in range(6):
+        chooser = state.online if double else state.target
+        best = [table.argmax() for table in vertices(chooser, batch.next_observation[row])]
+        judged = vertices(state.target, batch.next_observation[row])
+        following = np.array([table[b] for table, b in zip(judged, best, strict=True)])
+        next_values = {
+            "mean": np.full(2, following.mean()),
+            "max": np.full(2, following.max()),
+            "independent": following,
+        }[aim]
+        targets = batch.reward[row] + batch.discount[row] * next_values
+        tables = vertices(state.online, batch.observation[row])
+        taken = np.array([t[a] for t, a in zip(tables, batch.action[row], strict=True)])
+        expected = ((targets - taken) ** 2).mean()
+        np.testing.assert_allclose(learned.losses[row], expected, rtol=1e-3, atol=1e-5)
+
+
+def test_branching_needs_every_vertex_in_one_hyperedge():
+    with pytest.raises(ValueError, match="every vertex must be in exactly one of them"):
+        ValueSettings(orders=(1, 2), branching="mean").hypergraph((3, 2))
+
+
+def test_adam_adds_epsilon_to_the_uncorrected_root():
+    gradients = np.random.default_rng(0).normal(size=(5, 3)) * 0.01
+    ours = adam(0.1, 0.003)
+    parameters = jnp.ones(3)
+    state = ours.init(parameters)
+    by_hand, mean, square = np.ones(3), np.zeros(3), np.zeros(3)
+    for count, gradient in enumerate(gradients, start=1):
+        step, state = ours.update(jnp.asarray(gradient, jnp.float32), state)
+        parameters = optax.apply_updates(parameters, step)
+        mean = 0.9 * mean + 0.1 * gradient
+        square = 0.999 * square + 0.001 * gradient**2
+        rate = 0.1 * np.sqrt(1 - 0.999**count) / (1 - 0.9**count)
+        by_hand = by_hand - rate * mean / (np.sqrt(square) + 0.003)
+        np.testing.assert_allclose(parameters, by_hand, rtol=1e-4)
+
+
+def test_ddpg_learns_by_its_two_gradients():
+    settings = DDPGSettings(hidden=(8, 6), minibatch=6, polyak=0.25)
+    agent = DDPGAgent(settings, 2, (4,))
+    state = agent.start(jax.random.key(0))
+    actions = np.random.default_rng(1).uniform(-1, 1, (6, 2)).astype(np.float32)
+    batch = minibatch(agent_for())._replace(action=jnp.asarray(actions))
+    new, learned = jax.jit(agent.learn)(state, batch)
+    target = state.target
+    for row in range(6):
+        following = target.critic(
+            batch.next_observation[row], target.actor(batch.next_observation[row])
+        )
+        aim = batch.reward[row] + batch.discount[row] * following
+        value = state.online.critic(batch.observation[row], batch.action[row])
+        np.testing.assert_allclose(learned.losses[row], (aim - value) ** 2, rtol=1e-3, atol=1e-6)
+
+    def worth(actor):
+        return sum(state.online.critic(o, actor(o)) for o in batch.observation)
+
+    assert worth(new.online.actor) > worth(state.online.actor)
+    old, online = (s.online.actor.layers[0].weight for s in (state, new))
+    mixed = 0.75 * old + 0.25 * online
+    np.testing.assert_allclose(new.target.actor.layers[0].weight, mixed, rtol=1e-5, atol=1e-7)
+    with pytest.raises(ValueError, match="cannot obey an action mask"):
+        agent.act(state, batch.observation[0], np.ones(2, bool))
+
+
+def test_noise_wanders_or_is_drawn_anew():
+    zeros = np.zeros((2, 3), np.float32)
+    walks = {}
+    for kind in ("ou", "gaussian"):
+        settings = DDPGSettings(noise_kind=kind, noise=0.1, replay_start=64)
+        noise = Noise(settings, 3, 2, np.random.default_rng(0))
+        assert np.abs(noise.explore(0, None, lambda: zeros)).max() > 0.3  # Random at first.
+        walks[kind] = np.stack([noise.explore(99, None, lambda: zeros) for _ in range(2000)])
+        noise.restart(0)
+        assert not noise.noise[0].any()
+        assert noise.noise[1].any()
+        np.testing.assert_array_equal(noise.evaluate(None, lambda: zeros), zeros)
+    together = {kind: np.mean(walk[1:] * walk[:-1]) for kind, walk in walks.items()}
+    assert together["ou"] / np.mean(walks["ou"] ** 2) == pytest.approx(0.85, abs=0.05)
+    assert together["gaussian"] / np.mean(walks["gaussian"] ** 2) == pytest.approx(0.0, abs=0.05)
+
+
+def test_each_environment_explores_by_itself():
+    settings = ValueSettings(epsilon=0.5, epsilon_steps=1, replay_start=64)
+    explorer = EpsilonGreedy(settings, settings.hypergraph((9, 9)), 4, np.random.default_rng(0))
+    greedy = np.full((4, 2), -1, np.int32)
+    chosen = np.stack([explorer.explore(1000, None, lambda: greedy) for _ in range(1000)])
+    share = (chosen >= 0).all(axis=2).mean(axis=0)
+    np.testing.assert_allclose(share, 0.5, atol=0.06)
+    masks = np.zeros((4, 18), bool)
+    masks[np.arange(4), np.arange(4)] = masks[:, 9:] = True
+    allowed = explorer.explore(0, masks, lambda: greedy)
+    np.testing.assert_array_equal(allowed[:, 0], np.arange(4))
 
 
 def test_weights_scale_each_transitions_loss():
@@ -107,7 +216,7 @@ def test_losses_by_hand():
 
 def test_exploration_falls_from_one_after_learning_starts():
     settings = AGENTS["hgqn"]
-    shares = [exploration(settings, step) for step in (0, 10_000, 35_000, 60_000, 10**6)]
+    shares = [random_share(settings, step) for step in (0, 10_000, 35_000, 60_000, 10**6)]
     np.testing.assert_allclose(shares, [1.0, 1.0, 0.525, 0.05, 0.05])
 
 
@@ -115,14 +224,17 @@ def test_presets_are_data():
     assert AGENTS["rainbow"].double
     assert AGENTS["dqn"].hypergraph((3, 2)) == Hypergraph((3, 2), [(0, 1)])
     modern = preset("hgqn", "modern")
+    assert isinstance(modern, ValueSettings)
+    with pytest.raises(ValueError, match="--preset modern is for Q-learning agents"):
+        preset("ddpg", "modern")
     changed = {
         f.name
         for f in dataclasses.fields(modern)
         if getattr(modern, f.name) != getattr(AGENTS["hgqn"], f.name)
     }
     assert changed == {
-        "layer_norm", "n_step", "loss", "learning_rate", "gradient_clip", "polyak", "minibatch",
-        "replay_size", "replay_start", "epsilon", "epsilon_steps",
+        "layer_norm", "n_step", "loss", "learning_rate", "optimiser_epsilon", "gradient_clip",
+        "polyak", "minibatch", "replay_size", "replay_start", "epsilon", "epsilon_steps",
     }  # fmt: skip
 
 
@@ -132,6 +244,10 @@ def test_presets_are_data():
         ({"discount": 1.5}, "--discount 1.5 is not in 0 to 1"),
         ({"minibatch": 0}, "--minibatch 0 is below 1"),
         ({"replay_start": 3}, "--replay-start 3 is below --minibatch 64"),
+        ({"learning_rate": -1.0}, "--learning-rate -1.0 is not above 0"),
+        ({"polyak": 2.0}, "--polyak 2.0 is not in 0 to 1"),
+        ({"branching": "mean", "mixer": "universal"}, "mixes nothing, so --mixer stays sum"),
+        ({"network": "cnn", "layer_norm": True}, "--layer-norm is for --network mlp"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(changes, message):
@@ -144,87 +260,3 @@ def test_hyperedges_can_be_given_by_hand():
     assert settings.hypergraph((3, 3, 2)) == Hypergraph((3, 3, 2), [(0,), (1,), (2,), (0, 2)])
     with pytest.raises(ValueError, match="vertices joined by commas, such as 0,3"):
         ValueSettings(edges=("0-1",)).hypergraph((3, 3))
-
-
-class Climbing(gymnasium.Env):
-    """A contextual bandit whose best joint action needs its pair: one slip of it is punished.
-
-    On average over the other vertex, the third sub-action of each is best, and so it is for any
-    sum over single vertices; in the other context, sub-actions count backwards.
-    """
-
-    PAYOFF = np.array([[1.1, -3.0, 0.0], [-3.0, 0.7, 0.6], [0.0, 0.0, 0.5]])
-
-    observation_space = spaces.Box(-1, 1, (1,))
-    action_space = spaces.MultiDiscrete([3, 3])
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.context = self.np_random.choice([-1.0, 1.0])
-        return np.array([self.context], np.float32), {}
-
-    def step(self, action):
-        payoff = self.PAYOFF if self.context > 0 else self.PAYOFF[::-1, ::-1]
-        reward = float(payoff[tuple(action)])
-        return np.array([self.context], np.float32), reward, True, False, {}
-
-
-RAINBOW = {"double": True, "dueling": True, "n_step": 3, "prioritised": True}
-
-
-def climb(**changes):
-    """The mean return of an agent that has learned from random actions."""
-    settings = ValueSettings(
-        hidden=(32,), total_width=64, learning_rate=5e-3, adam_epsilon=1e-8, minibatch=64,
-        replay_start=100, target_period=50, epsilon=1.0, **changes,
-    )  # fmt: skip
-    envs = [Factored(env, action_map(env.action_space)) for env in (Climbing(), Climbing())]
-    agent = ValueAgent(settings, settings.hypergraph((3, 3)), (1,))
-    training = Training(agent, *envs, seed=0)
-    for _ in range(1500):
-        training.advance()
-    return np.mean(training.evaluate(steps=200))
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"orders": (1,)}, 0.5),
-        ({"orders": (1, 2)}, 1.1),
-        ({"orders": (-1,)}, 1.1),
-        ({"orders": (1, 2), "mixer": "universal"}, 1.1),
-        ({"orders": (-1,), **RAINBOW}, 1.1),
-        ({"orders": (1, 2), "layer_norm": True, "polyak": 0.05, "loss": "huber"}, 1.1),
-    ],
-    ids=["hgqn rank 1", "hgqn rank 2", "dqn", "universal", "rainbow", "modern"],
-)
-def test_only_agents_that_see_pairs_climb(changes, expected):
-    assert climb(**changes) == pytest.approx(expected, abs=0.05)
-
-
-def train(out: Path, seed: int):
-    args = ["train", "CartPole-v1", "--agent", "hgqn", "--steps", "300", "--seed", str(seed)]
-    args += ["--hidden", "16", "--replay-start", "64", "--minibatch", "16", "--out", str(out)]
-    args += ["--phase-steps", "150", "--evaluation-steps", "100"]
-    done = subprocess.run(
-        [sys.executable, "-m", "hyperaction", *args], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-    for row in rows:
-        row.pop("steps_per_second", None)
-    return rows
-
-
-def test_the_same_seed_gives_the_same_metrics_and_another_does_not(tmp_path):
-    first, again, other = (
-        train(tmp_path / name, seed) for name, seed in (("a", 1), ("b", 1), ("c", 2))
-    )
-    assert first == again
-    assert first != other
-    assert [row["kind"] for row in first] == ["train", "eval"] * (len(first) // 2)
-    assert first[-1]["step"] >= 300
-    assert first[0]["step"] >= 150
-    config = json.loads((tmp_path / "a" / "config.json").read_text())
-    assert config["settings"]["hidden"] == [16]
-    assert config["seed"] == 1

@@ -2,6 +2,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from tests.strategies import HAS_KERNEL
 
 
@@ -24,3 +26,23 @@ def test_the_maximise_benchmark_measures_every_case(tmp_path):
     assert len({row["series"] for row in rows["growth"]}) == 4
     assert (tmp_path / "maximise-growth.png").read_bytes().startswith(b"\x89PNG")
     assert "The exact maximum of a batch" in done.stdout
+
+
+def test_the_train_benchmark_splits_a_step(tmp_path):
+    args = ["bench", "train", "--ranks", "1", "--steps", "20", "--repeats", "1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "hyperaction", *args, "--peer-steps", "0", "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "train.json").read_text())
+    shares = {name: share for name, share in found["split"]["1"].items() if name != "milliseconds"}
+    assert set(shares) == {"environment", "update", "acting", "replay", "logging", "rest"}
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert min(shares.values()) >= 0.0
+    assert shares["update"] > shares["replay"] > 0.0
+    assert found["floor"]["times floor"] > 0.5
+    assert 0.1 < found["starts"]["1"]["gigabytes"] < 3.0
+    assert "times its floor" in " ".join(done.stdout.split())

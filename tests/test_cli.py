@@ -33,20 +33,32 @@ def test_help_loads_nothing_heavy():
     assert not {"jax", "numpy", "matplotlib", "tyro", "rich"} & set(loaded)
 
 
-@pytest.mark.parametrize("command", ["train", "bandits", "bench maximise"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "train",
+        "train --agent ddpg",
+        "evaluate",
+        "compare",
+        "bandits",
+        "bench maximise",
+        "bench train",
+    ],
+)
 def test_every_command_explains_each_option_with_its_default(command):
     done = hyperaction(*command.split(), "--help", env={"COLUMNS": "80", "PATH": ""})
     assert done.returncode == 0
     options = [line for line in done.stdout.splitlines() if line.startswith("│ --")]
     assert options
-    assert done.stdout.count("(default:") == len(options)
+    explained = done.stdout[done.stdout.index("─ options ─") :]
+    assert explained.count("(default:") == len(options)
 
 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
         (["bandit"], "no command is called 'bandit'; did you mean 'bandits'?"),
-        (["frobnicate"], "there is train, bandits, bench"),
+        (["frobnicate"], "there is train, evaluate, compare, bandits, bench"),
         (["bench", "maximize"], "no benchmark is called 'maximize'; did you mean 'maximise'?"),
         (["train"], "Missing from hyperaction train: ENV"),
         (["train", "CartPol-v1"], "no environment CartPol-v1; did you mean CartPole-v1?"),

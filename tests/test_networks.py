@@ -35,10 +35,15 @@ def test_stacked_blocks_equal_one_head_after_the_other(hypergraph, width):
         size = part.stop - part.start
         found = np.asarray(outputs[part]) - np.arange(part.start, part.stop)
         # Each head's weights stand in one of the stacks; its own must give its outputs.
-        candidates = [heads[edge] @ table[:, :size] for table in tables if table.shape[1] >= size]
+        candidates = [table[:size] @ heads[edge] for table in tables if len(table) >= size]
         assert any(np.allclose(found, candidate, atol=1e-4) for candidate in candidates)
+    action = np.array([size - 1 for size in hypergraph.sizes], np.int32)
+    representation = hypergraph.representation(outputs, action)
+    np.testing.assert_allclose(
+        blocks.representation(state, action), representation, rtol=1e-4, atol=1e-4
+    )
     means = [np.mean(outputs[part]) for part in hypergraph.slices]
-    np.testing.assert_allclose(blocks.table_means(outputs), means, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(blocks.table_means(state), means, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("mixer", MIXERS)
@@ -100,7 +105,7 @@ def test_dueling_centres_affine_mixes_around_the_state_value(mixer):
 def test_the_compiled_program_does_not_grow_with_the_number_of_heads():
     def equations(vertices):
         hypergraph = Hypergraph.complete((2,) * vertices, 2)
-        network = network_for(hypergraph, dueling=True)
+        network = network_for(hypergraph, dueling=True, width=4)
         jaxpr = jax.make_jaxpr(network)(observations(1)[0], jnp.zeros(vertices, int))
         return str(jaxpr).count(" = ")
 

@@ -8,6 +8,12 @@ if TYPE_CHECKING:
     from hyperaction.blocks import head_width as head_width
     from hyperaction.hypergraph import HIGHEST as HIGHEST
     from hyperaction.hypergraph import Hypergraph as Hypergraph
+    from hyperaction.learners import BDQN as BDQN
+    from hyperaction.learners import DDPG as DDPG
+    from hyperaction.learners import DQN as DQN
+    from hyperaction.learners import HGQN as HGQN
+    from hyperaction.learners import HGRainbow as HGRainbow
+    from hyperaction.learners import Rainbow as Rainbow
     from hyperaction.maximise import WAYS as WAYS
     from hyperaction.maximise import Maximiser as Maximiser
     from hyperaction.maximise import entry_mask as entry_mask
@@ -24,6 +30,8 @@ if TYPE_CHECKING:
     from hyperaction.networks import MLP as MLP
     from hyperaction.networks import NatureCNN as NatureCNN
     from hyperaction.networks import QNetwork as QNetwork
+    from hyperaction.training import Callback as Callback
+    from hyperaction.training import Episode as Episode
 
 __version__ = "0.1.0"
 
@@ -43,6 +51,8 @@ _HOMES = {
     "maximise": ("WAYS", "Maximiser", "entry_mask", "maximiser", "random_actions"),
     "blocks": ("Blocks", "head_width"),
     "networks": ("MLP", "NatureCNN", "QNetwork"),
+    "learners": ("BDQN", "DDPG", "DQN", "HGQN", "HGRainbow", "Rainbow"),
+    "training": ("Callback", "Episode"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

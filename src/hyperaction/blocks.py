@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, Num, PRNGKeyArray
 from numpy.typing import NDArray
 
 from hyperaction.hypergraph import Hypergraph
@@ -41,7 +41,7 @@ class Blocks(eqx.Module):
     """
 
     hidden: eqx.nn.Linear
-    weights: tuple[Float[Array, "_heads width _table"], ...]
+    weights: tuple[Float[Array, "_heads _table width"], ...]
     biases: Float[Array, " outputs"]
     hypergraph: Hypergraph = eqx.field(static=True)
 
@@ -66,27 +66,44 @@ class Blocks(eqx.Module):
         self.hypergraph = hypergraph
 
     def __call__(self, state: Float[Array, " features"]) -> Float[Array, " outputs"]:
-        heads = jax.nn.relu(self.hidden(state)).reshape(self.hypergraph.num_edges, -1)
+        heads = self._heads(state)
         stacks = _stacks(self.hypergraph.table_sizes)
         tables = [
-            jnp.einsum("hw,hwt->ht", _take(heads, stack), weights)
+            _tables(_take(heads, stack), weights)
             for stack, weights in zip(stacks, self.weights, strict=True)
         ]
         padded = jnp.concatenate([jnp.ravel(table) for table in tables])
         return _take(padded, _unpadding(self.hypergraph.table_sizes, stacks)) + self.biases
 
-    def table_means(self, outputs: Float[Array, " outputs"]) -> Float[Array, " edges"]:
-        """The mean of each hyperedge's table."""
+    def representation(
+        self, state: Float[Array, " features"], action: Int[Any, " vertices"]
+    ) -> Float[Array, " edges"]:
+        """The representation of one action, without the outputs of all others."""
+        heads = self._heads(state)
+        place = self.hypergraph.indices(action)
+        entry = place - self.hypergraph.offsets
         stacks = _stacks(self.hypergraph.table_sizes)
-        sizes = np.array(self.hypergraph.table_sizes)
-        means = []
-        for stack in stacks:
-            columns = np.arange(sizes[stack].max())
-            inside = columns < sizes[stack, None]
-            place = np.where(inside, self.hypergraph.offsets[stack, None] + columns, 0)
-            table = _take(outputs, np.ravel(place)).reshape(place.shape)
-            means.append(jnp.where(inside, table, 0.0).sum(axis=1) / sizes[stack])
-        return _take(jnp.concatenate(means), np.argsort(np.concatenate(stacks)))
+        values = [
+            jnp.einsum("hw,hw->h", _take(heads, stack), _rows(weights, _take(entry, stack)))
+            for stack, weights in zip(stacks, self.weights, strict=True)
+        ]
+        in_order = _take(jnp.concatenate(values), np.argsort(np.concatenate(stacks)))
+        return in_order + self.biases[place]
+
+    def _heads(self, state: Float[Array, " features"]) -> Float[Array, "heads width"]:
+        return jax.nn.relu(self.hidden(state)).reshape(self.hypergraph.num_edges, -1)
+
+    def table_means(self, state: Float[Array, " features"]) -> Float[Array, " edges"]:
+        """The mean of each hyperedge's table, from the mean weights: no output is needed."""
+        heads = self._heads(state)
+        stacks = _stacks(self.hypergraph.table_sizes)
+        sums = [
+            jnp.einsum("hw,hw->h", _take(heads, stack), weights.sum(axis=1))
+            for stack, weights in zip(stacks, self.weights, strict=True)
+        ]
+        in_order = _take(jnp.concatenate(sums), np.argsort(np.concatenate(stacks)))
+        biases = jnp.add.reduceat(self.biases, self.hypergraph.offsets)
+        return (in_order + biases) / np.array(self.hypergraph.table_sizes, np.float32)
 
 
 def _stacks(table_sizes: Sequence[int]) -> list[NDArray[np.intp]]:
@@ -100,14 +117,28 @@ def _stacks(table_sizes: Sequence[int]) -> list[NDArray[np.intp]]:
     return [np.sort(stack) for stack in stacks]
 
 
+def _tables(
+    heads: Float[Array, "heads width"], weights: Float[Array, "heads table width"]
+) -> Float[Array, "heads table"]:
+    if len(heads) == 1:  # XLA's batched product takes several times as long as a plain one.
+        return (weights[0] @ heads[0])[None]
+    return jnp.einsum("hw,htw->ht", heads, weights)
+
+
+def _rows(
+    weights: Float[Array, "heads table width"], entry: Int[Any, " heads"]
+) -> Float[Array, "heads width"]:
+    return weights[np.arange(len(weights)), entry]
+
+
 def _stacked_weights(
     sizes: Sequence[int], width: int, key: PRNGKeyArray
-) -> Float[Array, "heads width table"]:
+) -> Float[Array, "heads table width"]:
     """Output weights of a stack of heads, each Xavier-uniform for its own table, zero beyond it."""
     unit = jax.random.uniform(key, (len(sizes), width, max(sizes)), minval=-1.0, maxval=1.0)
     limits = np.array([(6.0 / (width + size)) ** 0.5 for size in sizes], np.float32)
     inside = np.arange(max(sizes)) < np.array(sizes)[:, None]
-    return unit * (limits[:, None] * inside)[:, None, :]
+    return jnp.swapaxes(unit * (limits[:, None] * inside)[:, None, :], 1, 2)
 
 
 def _unpadding(table_sizes: Sequence[int], stacks: list[NDArray[np.intp]]) -> NDArray[np.intp]:
@@ -121,7 +152,7 @@ def _unpadding(table_sizes: Sequence[int], stacks: list[NDArray[np.intp]]) -> ND
     return np.concatenate([starts[e] + np.arange(size) for e, size in enumerate(table_sizes)])
 
 
-def _take(array: Float[Array, "..."], index: NDArray[Any]) -> Float[Array, "..."]:
+def _take(array: Num[Any, "..."], index: NDArray[Any]) -> Num[Any, "..."]:
     """`array[index]`, as a slice where the index counts up: a slice is free, a gather is not."""
     first, last = int(index[0]), int(index[-1])
     if np.array_equal(index, np.arange(first, last + 1)):

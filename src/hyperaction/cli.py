@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
-from functools import partial
 from importlib.util import find_spec
 from io import StringIO
 from typing import Any
@@ -21,48 +20,100 @@ action hypergraph networks and hypergraph Q-networks."""
 
 def train(args: Sequence[str]) -> None:
     """Train an agent on a Gymnasium environment."""
-    from hyperaction.options import TrainOptions, defaults
+    from hyperaction.options import defaults
 
-    options = _parse(TrainOptions, "train", args, default=defaults(list(args)))
-    from hyperaction import environments
-
-    make = partial(
-        environments.make, options.env, bins=options.bins, action_shape=options.action_shape
-    )
-    env, evaluation_env = make(), make()
-    hypergraph = options.agent_settings.hypergraph(env.sizes)
+    options_type, default = defaults(list(args))
+    options = _parse(options_type, "train", args, default=default)
     from rich.console import Console
 
-    from hyperaction.agents.value import ValueAgent
+    from hyperaction.running import Prepared
     from hyperaction.runs import Run
-    from hyperaction.training import Training
-    from hyperaction.training import train as run_training
 
+    prepared = Prepared(options)
     console = Console()
-    agent = ValueAgent(options.agent_settings, hypergraph, env.observation_shape)
-    console.print(f"{options.env}: {hypergraph}", highlight=False)
+    console.print(_about(options.env, prepared.agent), highlight=False)
     with (
-        Run(options.out, options.config()) as run,
+        Run(options.out, options.config(), tensorboard=options.tensorboard) as run,
         _progress(console, "{task.fields[more]}") as bar,
     ):
         task = bar.add_task("training", total=options.steps, more="")
-        training = Training(agent, env, evaluation_env, options.seed)
         started = time.monotonic()
+        first: int | None = None
 
         def progress(step: int, last: float | None) -> None:
-            speed = f"{step / (time.monotonic() - started):.0f} steps/s"
+            nonlocal started, first
+            if first is None:
+                started, first = time.monotonic(), step
+            speed = f"{(step - first) / max(time.monotonic() - started, 1e-9):.0f} steps/s"
             more = speed if last is None else f"{speed}, last return {last:.1f}"
             bar.update(task, completed=min(step, options.steps), more=more)
 
-        run_training(
-            training,
-            options.steps,
-            run,
-            progress,
-            phase_steps=options.phase_steps,
-            evaluation_steps=options.evaluation_steps,
-        )
+        try:
+            prepared.train(run, progress)
+        except KeyboardInterrupt:
+            raise UserError(f"stopped; what was measured is in {options.out}", code=130) from None
     console.print(f"Written: {options.out / 'metrics.jsonl'}", soft_wrap=True)
+    console.print(f"Play it: hyperaction evaluate {options.out}", soft_wrap=True)
+
+
+def _about(env: str, agent: Any) -> str:
+    if hasattr(agent, "hypergraph"):
+        return f"{env}: {agent.hypergraph}"
+    return f"{env}: {agent.action_length} real numbers per action"
+
+
+def evaluate(args: Sequence[str]) -> None:
+    """Play a run's trained agent."""
+    from hyperaction.options import EvaluateOptions
+
+    options = _parse(EvaluateOptions, "evaluate", args)
+    from rich.console import Console
+
+    from hyperaction.running import play
+
+    console = Console()
+    console.print("  episode     return    length")
+    count = 0
+
+    def told(episode: Any) -> None:
+        nonlocal count
+        count += 1
+        console.print(f"{count:>9} {episode.total:>10.1f} {episode.length:>9}", highlight=False)
+
+    totals = [episode.total for episode in play(options.run, options.episodes, options.seed, told)]
+    mean = sum(totals) / len(totals)
+    console.print(f"     mean {mean:>10.1f}    from {min(totals):.1f} to {max(totals):.1f}")
+
+
+def compare(args: Sequence[str]) -> None:
+    """Set runs beside the curves that the paper's authors published."""
+    from hyperaction.options import CompareOptions
+
+    options = _parse(CompareOptions, "compare", args)
+    _need("matplotlib", extra="report")
+    import numpy as np
+    from rich.console import Console
+
+    from hyperaction.report import compare as report
+    from hyperaction.runs import read_config, read_metrics
+    from hyperaction.studies.physical import published
+
+    curves = []
+    for out in options.runs:
+        config, rows = read_config(out), read_metrics(out, "eval")
+        if not rows:
+            raise UserError(f"{out} has no evaluation yet", code=1)
+        steps, returns = (np.array([row[key] for row in rows]) for key in ("step", "return"))
+        curve = report.Curve(out.resolve().name, config["env"], steps, returns)
+        curves.append((curve, published(config)))
+    console = Console()
+    groups = report.grouped(curves)
+    for group in groups:
+        console.print(report.table(group, options.rows))
+        for curve in group.curves:
+            if group.published is not None:
+                console.print(report.sentence(curve, group.published), highlight=False)
+    console.print(f"Written: {report.draw(groups, options.out)}", soft_wrap=True)
 
 
 def bandits(args: Sequence[str]) -> None:
@@ -107,11 +158,12 @@ def bandits(args: Sequence[str]) -> None:
 
 
 def bench(args: Sequence[str]) -> None:
-    """Measure speed as ratios in one run: bench maximise."""
-    topics = {"maximise": _bench_maximise}
+    """Measure speed as ratios in one run: bench maximise, bench train."""
+    topics = {"maximise": _bench_maximise, "train": _bench_train}
     if not args or args[0] in ("-h", "--help"):
         print("usage: hyperaction bench TOPIC [OPTIONS]\n\ntopics:")
         print("  maximise    the greedy joint action against the forward pass")
+        print("  train       one training step against its floor and other libraries")
         print("\nhyperaction bench TOPIC --help explains a topic's options.")
         return
     if args[0] not in topics:
@@ -127,8 +179,7 @@ def _bench_maximise(args: Sequence[str]) -> None:
     if settings.peer_states:
         _need("pytoulbar2", extra="peers", unless="--peer-states 0")
     settings.out.mkdir(parents=True, exist_ok=True)
-    if hasattr(os, "sched_setaffinity"):  # Before JAX counts the cores.
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    _one_core()
     from rich.console import Console
 
     from hyperaction.bench.maximise import run
@@ -145,8 +196,36 @@ def _bench_maximise(args: Sequence[str]) -> None:
     console.print(f"Written: {file} {figure}", soft_wrap=True)
 
 
+def _bench_train(args: Sequence[str]) -> None:
+    from hyperaction.bench.settings import BenchTrain
+
+    settings = _parse(BenchTrain, "bench train", args)
+    _need("pybullet_envs_gymnasium", extra="physical")
+    settings.out.mkdir(parents=True, exist_ok=True)
+    _one_core()
+    from rich.console import Console
+
+    from hyperaction.bench.train import run
+    from hyperaction.report import train as report
+
+    console = Console()
+    with console.status("measuring") as status:
+        found = run(settings, lambda what: status.update(f"measuring: {what}"))
+    file = settings.out / "train.json"
+    file.write_text(json.dumps(found, indent=2) + "\n")
+    console.print(report.split_table(found))
+    for sentence in report.sentences(found):
+        console.print(sentence, highlight=False)
+    console.print(f"Written: {file}", soft_wrap=True)
+
+
+def _one_core() -> None:
+    if hasattr(os, "sched_setaffinity"):  # Before JAX counts the cores.
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
 COMMANDS: dict[str, dict[str, Callable[[Sequence[str]], None]]] = {
-    "Train": {"train": train},
+    "Train": {"train": train, "evaluate": evaluate, "compare": compare},
     "Reproduce the paper": {"bandits": bandits},
     "Measure": {"bench": bench},
 }

@@ -114,6 +114,7 @@ class QNetwork(eqx.Module):
         mixer: A mixer, or the name of one.
         width: Hidden units per head; by default the paper's heuristic.
         dueling: Add a value stream V(s), and centre the mixed values around zero.
+        value_width: Hidden units of the value stream.
         features: The length of the state network's output, where it has no attribute `features`.
     """
 
@@ -131,6 +132,7 @@ class QNetwork(eqx.Module):
         mixer: AbstractMixer | str = Sum(),
         width: int | None = None,
         dueling: bool = False,
+        value_width: int = TOTAL_WIDTH,
         features: int | None = None,
         key: PRNGKeyArray,
     ) -> None:
@@ -152,8 +154,8 @@ class QNetwork(eqx.Module):
         self.value_stream = None
         if dueling:
             self.value_stream = (
-                linear(features, TOTAL_WIDTH, key=hidden_key),
-                linear(TOTAL_WIDTH, 1, key=value_key),
+                linear(features, value_width, key=hidden_key),
+                linear(value_width, 1, key=value_key),
             )
 
     def outputs(self, observation: Any) -> Float[Array, " outputs"]:
@@ -164,14 +166,24 @@ class QNetwork(eqx.Module):
         self, observation: Any, action: Int[Any, " vertices"]
     ) -> Float[Array, " edges"]:
         """The action's representation: its one value per hyperedge."""
-        return self.hypergraph.representation(self.outputs(observation), action)
+        return self.blocks.representation(self.state_network(observation), action)
 
     def __call__(self, observation: Any, action: Int[Any, " vertices"]) -> Float[Array, ""]:
         """The value of an action in this state."""
         state = self.state_network(observation)
-        outputs = self.blocks(state)
-        value = self.mixer(self.hypergraph.representation(outputs, action), state)
-        return value + self._baseline(state, outputs)
+        value = self.mixer(self.blocks.representation(state, action), state)
+        return value + self._baseline(state)
+
+    def branches(self, observation: Any, action: Int[Any, " vertices"]) -> Float[Array, " edges"]:
+        """Each hyperedge's own estimate of the action's value, not mixed with the others'.
+
+        With dueling, all share the value stream, and each is centred on its own table.
+        """
+        state = self.state_network(observation)
+        values = self.blocks.representation(state, action)
+        if self.value_stream is None:
+            return values
+        return values - self.blocks.table_means(state) + self._value(state)
 
     def max(
         self, observation: Any, *, mask: Bool[ArrayLike, " entries"] | None = None
@@ -180,7 +192,7 @@ class QNetwork(eqx.Module):
         state = self.state_network(observation)
         outputs = self.blocks(state)
         best = self.maximiser.max(outputs, mask=mask, state=state)
-        return best + self._baseline(state, outputs)
+        return best + self._baseline(state)
 
     def greedy(
         self, observation: Any, *, mask: Bool[ArrayLike, " entries"] | None = None
@@ -203,16 +215,14 @@ class QNetwork(eqx.Module):
         outputs = self.blocks(state)
         representations = self.hypergraph.representation(outputs, self.hypergraph.all_actions())
         values = jax.vmap(self.mixer, in_axes=(0, None))(representations, state)
-        return values + self._baseline(state, outputs)
+        return values + self._baseline(state)
 
     @property
     def maximiser(self) -> Maximiser:
         """What finds this network's best actions."""
         return maximiser(self.hypergraph, self.mixer)
 
-    def _baseline(
-        self, state: Float[Array, " features"], outputs: Float[Array, " outputs"]
-    ) -> Float[Array, ""] | float:
+    def _baseline(self, state: Float[Array, " features"]) -> Float[Array, ""] | float:
         """What dueling adds to every action's mixed value: V(s), less the mixed mean action.
 
         The mean over all actions of an affine mixer is the mixer of the mean over each table. The
@@ -220,6 +230,9 @@ class QNetwork(eqx.Module):
         """
         if self.value_stream is None:
             return 0.0
+        return self._value(state) - self.mixer(self.blocks.table_means(state), state)
+
+    def _value(self, state: Float[Array, " features"]) -> Float[Array, ""]:
+        assert self.value_stream is not None
         hidden, value = self.value_stream
-        centre = self.mixer(self.blocks.table_means(outputs), state)
-        return value(jax.nn.relu(hidden(state)))[0] - centre
+        return value(jax.nn.relu(hidden(state)))[0]

@@ -1,18 +1,27 @@
-"""What `hyperaction train` takes: an environment, an agent by name, and every setting of it."""
+"""What the commands take: environments, agents by name, every setting of them, and runs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 
 import tyro
 
-from hyperaction.agents.settings import AgentName, PresetName, ValueSettings, preset
+from hyperaction.agents.settings import (
+    AGENTS,
+    AgentName,
+    LoopSettings,
+    PresetName,
+    ValueSettings,
+    preset,
+)
+
+Settings = TypeVar("Settings", bound=LoopSettings)
 
 
 @dataclass(frozen=True)
-class TrainOptions:
+class TrainOptions(Generic[Settings]):
     """Train an agent on a Gymnasium environment.
 
     Phases of training alternate with evaluations in an environment of their own. The defaults shown
@@ -21,6 +30,7 @@ class TrainOptions:
 
     env: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENV")]
     """A Gymnasium id, or module:Id."""
+    settings: Annotated[Settings, tyro.conf.arg(name="")]
     agent: AgentName = "hgqn"
     """The agent; its settings can be changed one by one below."""
     preset: PresetName = "physical"
@@ -37,13 +47,12 @@ class TrainOptions:
     """Where all random numbers come from."""
     out: Path = Path("results/run")
     """The directory for the run."""
+    tensorboard: bool = True
+    """Write TensorBoard events beside the metrics."""
     bins: tuple[int, ...] = (5,)
     """Sub-actions per dimension of a Box action space: one number, or one per dimension."""
     action_shape: tuple[int, ...] = ()
     """The sizes that a Discrete action space is the product of."""
-    settings: Annotated[ValueSettings, tyro.conf.arg(name="")] = field(
-        default_factory=ValueSettings
-    )
 
     def __post_init__(self) -> None:
         for option in ("steps", "phase_steps", "evaluation_steps"):
@@ -53,26 +62,32 @@ class TrainOptions:
             raise ValueError(f"--seed {self.seed} is below 0 or too large")
         if self.rank < 0:
             raise ValueError(f"--rank {self.rank} is below 0")
+        if self.rank and not isinstance(self.settings, ValueSettings):
+            raise ValueError(f"--rank {self.rank}: {self.agent} has no hyperedges")
+        if self.rank and self.agent in ("dqn", "rainbow"):
+            raise ValueError(
+                f"--rank {self.rank}: {self.agent} has the hyperedge of all vertices alone; "
+                f"with others it is --agent {'hgqn' if self.agent == 'dqn' else 'hg-rainbow'}"
+            )
 
     @property
-    def agent_settings(self) -> ValueSettings:
+    def agent_settings(self) -> LoopSettings:
         """The agent's settings, with `rank` spelt out as orders."""
         if not self.rank:
             return self.settings
-        return replace(self.settings, orders=tuple(range(1, self.rank + 1)))
+        return replace(self.settings, orders=tuple(range(1, self.rank + 1)))  # type: ignore[call-arg]
 
     def config(self) -> dict[str, Any]:
         """Every setting, ready for JSON; where the run is kept is not one of them."""
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in OWN}
-        agent = self.agent_settings
-        return {**own, "settings": {f.name: getattr(agent, f.name) for f in fields(agent)}}
+        return {**own, "settings": asdict(self.agent_settings)}
 
 
 OWN = ("settings", "rank", "out")
 
 
-def defaults(args: list[str]) -> TrainOptions:
-    """The defaults of the agent and preset that the arguments name, for the help and the rest."""
+def defaults(args: list[str]) -> tuple[type[TrainOptions[Any]], TrainOptions[Any]]:
+    """The options of the agent and preset that the arguments name, and their defaults."""
 
     def named(option: str, default: str) -> str:
         for place, arg in enumerate(args):
@@ -86,5 +101,42 @@ def defaults(args: list[str]) -> TrainOptions:
     try:
         settings = preset(agent, name)  # type: ignore[arg-type]
     except KeyError:
-        settings = ValueSettings()  # A wrong name is told by the parser, with the right ones.
-    return TrainOptions(env=tyro.MISSING, settings=settings)
+        agent, settings = "hgqn", AGENTS["hgqn"]  # The parser tells which names there are.
+    kind: Any = TrainOptions.__class_getitem__(type(settings))  # type: ignore[attr-defined]
+    return kind, TrainOptions(env=tyro.MISSING, settings=settings)
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """Play a run's trained agent, almost greedily, as its evaluations did."""
+
+    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
+    """The directory of the run."""
+    episodes: int = 10
+    """Episodes to play."""
+    seed: int = 0
+    """Where the environment's and the policy's random numbers come from."""
+
+    def __post_init__(self) -> None:
+        if self.episodes < 1:
+            raise ValueError(f"--episodes {self.episodes} is below 1")
+        if self.seed < 0:
+            raise ValueError(f"--seed {self.seed} is below 0")
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """Print and draw runs beside the curves that the paper's authors published."""
+
+    runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="DIR ...")]
+    """The directories of the runs."""
+    rows: int = 12
+    """Rows of the printed tables, at most."""
+    out: Path = Path("results/compare.png")
+    """The drawing's file."""
+
+    def __post_init__(self) -> None:
+        if not self.runs:
+            raise ValueError("no run is named")
+        if self.rows < 1:
+            raise ValueError(f"--rows {self.rows} is below 1")

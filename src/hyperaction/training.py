@@ -1,45 +1,72 @@
-"""The only loop: act, step, store, update, evaluate, log."""
+"""The only loop: act, step, store, update, evaluate, and tell whoever listens."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PRNGKeyArray
 from numpy.typing import NDArray
 
-from hyperaction.agents.settings import ValueSettings
-from hyperaction.agents.value import Minibatch, ValueAgent, ValueState
-from hyperaction.environments import Factored
-from hyperaction.maximise import random_actions
+from hyperaction.agents.exploration import Explorer
+from hyperaction.agents.minibatch import Learned, Minibatch
+from hyperaction.agents.settings import LoopSettings
+from hyperaction.environments import Environments
 from hyperaction.replay import NStep, Priorities, Ring
-from hyperaction.runs import Run
-
-EVALUATION_EPSILON = 0.001
-
-Progress = Callable[[int, float | None], None]
-"""Told the steps done and the last evaluation's return."""
 
 
-def exploration(settings: ValueSettings, step: int) -> float:
-    """The share of random actions: one until learning starts, then falling linearly."""
-    left = settings.replay_start + settings.epsilon_steps - step
-    share = min(max(left / settings.epsilon_steps, 0.0), 1.0)
-    return settings.epsilon + (1.0 - settings.epsilon) * share
+class Agent(Protocol):
+    """The functions of an agent; `State` is all that it learns and remembers, one pytree."""
+
+    @property
+    def settings(self) -> LoopSettings:
+        """What the loop needs to know."""
+        ...
+
+    @property
+    def action_length(self) -> int:
+        """Numbers in an action."""
+        ...
+
+    @property
+    def action_dtype(self) -> type[np.generic]:
+        """Their type."""
+        ...
+
+    def explorer(self, count: int, random: np.random.Generator) -> Explorer:
+        """What explores in so many environments."""
+        ...
+
+    def start(self, key: PRNGKeyArray) -> Any:
+        """The state of an agent that knows nothing."""
+        ...
+
+    def act(self, state: Any, observation: Any, mask: Any) -> jax.Array:
+        """The greedy action."""
+        ...
+
+    def learn(self, state: Any, batch: Minibatch) -> tuple[Any, Learned]:
+        """One update on a minibatch."""
+        ...
+
+    def copy_target(self, state: Any) -> Any:
+        """The target network becomes the online network."""
+        ...
 
 
 @jax.tree_util.register_pytree_node_class
 class Flat:
     """A pytree kept as its leaves: modules take longer to take apart than to compute with."""
 
-    def __init__(self, tree: ValueState) -> None:
+    def __init__(self, tree: Any) -> None:
         self.leaves, self.structure = jax.tree.flatten(tree)
 
     @property
-    def tree(self) -> ValueState:
+    def tree(self) -> Any:
         """The pytree itself."""
         return jax.tree.unflatten(self.structure, self.leaves)
 
@@ -55,105 +82,123 @@ class Flat:
         return flat
 
 
-class Actor:
-    """Chooses between a random and the greedy action."""
+class Programs:
+    """An agent's functions, compiled once; its state is donated to those that change it."""
 
-    def __init__(self, agent: ValueAgent, random: np.random.Generator) -> None:
-        self.sizes = np.array(agent.hypergraph.sizes, np.int32)
-        self.random = random
-        self._greedy = jax.jit(
-            lambda state, observation, mask: agent.act(state.tree, observation, mask)
-        )
-        self._allowed = jax.jit(lambda key, mask: random_actions(agent.hypergraph, key, mask))
+    def __init__(self, agent: Agent) -> None:
+        def act(state: Flat, observations: Any, masks: Any) -> jax.Array:
+            return jax.vmap(agent.act, in_axes=(None, 0, 0))(state.tree, observations, masks)
 
-    def explore(self, mask: NDArray[np.bool_] | None) -> NDArray[np.int32]:
-        """A random action that the mask allows."""
-        if mask is None:
-            return self.random.integers(self.sizes, dtype=np.int32)
-        key = jax.random.key(int(self.random.integers(2**31)))
-        return np.asarray(self._allowed(key, mask))
+        def learn(state: Flat, batch: Minibatch) -> tuple[Flat, Learned]:
+            new, learned = agent.learn(state.tree, batch)
+            return Flat(new), learned
 
-    def greedy(
-        self, state: Flat, observation: NDArray[np.float32], mask: NDArray[np.bool_] | None
-    ) -> NDArray[np.int32]:
-        """The greedy action."""
-        return np.asarray(self._greedy(state, observation, mask))
+        def learn_and_act(
+            state: Flat, batch: Minibatch, observations: Any, masks: Any
+        ) -> tuple[Flat, Learned, jax.Array]:
+            new, learned = learn(state, batch)
+            return new, learned, act(new, observations, masks)
 
-
-class Training:
-    """An agent in its environment, with everything that changes as it learns."""
-
-    def __init__(
-        self, agent: ValueAgent, env: Factored, evaluation_env: Factored, seed: int
-    ) -> None:
-        self.agent = agent
-        self.settings = agent.settings
-        self.env, self.evaluation_env = env, evaluation_env
-        start_seed, act_seed, replay_seed, env_seed, evaluation_seed = (
-            int(word) for word in np.random.SeedSequence(seed).generate_state(5)
-        )
-        self.random = np.random.default_rng(replay_seed)
-        self.actor = Actor(agent, np.random.default_rng(act_seed))
-        self.state = Flat(jax.jit(lambda key: agent.start(key))(jax.random.key(start_seed)))
-        self.n_step = NStep(self.settings.n_step, self.settings.discount)
-        self.priorities = (
-            Priorities(self.settings.replay_size) if self.settings.prioritised else None
-        )
-        self.step = 0
-        self.observation, self.mask = env.reset(env_seed)
-        self.evaluation_start = evaluation_env.reset(evaluation_seed)
-        self.ring = Ring(
-            self.settings.replay_size,
-            env.observation_shape,
-            agent.hypergraph.num_vertices,
-            None if self.mask is None else len(self.mask),
-        )
-        self.next_greedy: NDArray[np.int32] | None = None
-        self._learn_and_act = jax.jit(_learn_and_act(agent), donate_argnums=0)
-        self._copy_target = jax.jit(
+        self.start = jax.jit(lambda key: agent.start(key))
+        self.act = jax.jit(act)
+        self.learn = jax.jit(learn, donate_argnums=0)
+        self.learn_and_act = jax.jit(learn_and_act, donate_argnums=0)
+        self.copy_target = jax.jit(
             lambda state: Flat(agent.copy_target(state.tree)), donate_argnums=0
         )
 
-    def advance(self) -> tuple[float, bool, jax.Array | None]:
-        """One step of the environment, and the learning that goes with it.
 
-        Gives the reward, whether the episode ended, and the loss if there was an update.
-        """
-        action = self._choose()
-        found = self.env.step(action)
-        transitions = self.n_step.add(
-            self.observation,
-            action,
-            found.reward,
-            found.observation,
-            terminated=found.terminated,
-            truncated=found.truncated,
-            next_mask=found.mask,
+class Episode(NamedTuple):
+    """An episode that came to its end."""
+
+    total: float
+    """Its undiscounted return."""
+    length: int
+
+
+class Training:
+    """An agent in its environments, with everything that changes as it learns."""
+
+    def __init__(self, agent: Agent, env: Environments, seed: int) -> None:
+        self.agent, self.env = agent, env
+        self.settings = settings = agent.settings
+        seeds = np.random.SeedSequence(seed).generate_state(5)
+        start, act, replay, env_seed, self.evaluation_seed = (int(word) for word in seeds)
+        self.random = np.random.default_rng(replay)
+        self.explorer = agent.explorer(env.count, np.random.default_rng(act))
+        self.programs = Programs(agent)
+        self.state = Flat(self.programs.start(jax.random.key(start)))
+        self.n_steps = [NStep(settings.n_step, settings.discount) for _ in range(env.count)]
+        self.priorities = Priorities(settings.replay_size) if settings.prioritised else None
+        env.reset(env_seed)
+        self.ring = Ring(
+            settings.replay_size,
+            env.observation_shape,
+            agent.action_length,
+            agent.action_dtype,
+            None if env.mask is None else env.mask.shape[1],
         )
-        for transition in transitions:
-            place = self.ring.add(transition)
-            if self.priorities is not None:
-                self.priorities.add(place)
-        ended = found.terminated or found.truncated
-        self.observation, self.mask = self.env.reset() if ended else (found.observation, found.mask)
-        self.step += 1
-        self.next_greedy = None
-        loss = None
-        if self.step > self.settings.replay_start:
-            if self.step % self.settings.update_period == 0:
-                loss = self._update()
-            if not self.settings.polyak and self.step % self.settings.target_period == 0:
-                self.state = self._copy_target(self.state)
-        return found.reward, ended, loss
+        self.step = self.empty_since = 0
+        self.loss: jax.Array | None = None
+        self.totals, self.lengths = [0.0] * env.count, [0] * env.count
+        self._next_greedy: jax.Array | None = None
 
-    def _choose(self) -> NDArray[np.int32]:
-        if self.actor.random.random() < exploration(self.settings, self.step):
-            return self.actor.explore(self.mask)
-        if self.next_greedy is not None:
-            return self.next_greedy
-        return self.actor.greedy(self.state, self.observation, self.mask)
+    def advance(self) -> list[Episode]:
+        """One step in every environment, and the learning that goes with it; what ended."""
+        observations = self.env.observation
+        actions = self.explorer.explore(self.step, self.env.mask, self._greedy)
+        found = self.env.step(actions)
+        ended: list[Episode] = []
+        first = self.step
+        for place in range(self.env.count):
+            if not found.real[place]:
+                continue
+            self.step += 1
+            over = bool(found.terminated[place] or found.truncated[place])
+            transitions = self.n_steps[place].add(
+                observations[place],
+                actions[place],
+                float(found.reward[place]),
+                found.observation[place],
+                terminated=bool(found.terminated[place]),
+                truncated=bool(found.truncated[place]),
+                next_mask=None if found.mask is None else found.mask[place],
+            )
+            for transition in transitions:
+                stored = self.ring.add(transition)
+                if self.priorities is not None:
+                    self.priorities.add(stored)
+            self.totals[place] += float(found.reward[place])
+            self.lengths[place] += 1
+            if over:
+                ended.append(Episode(self.totals[place], self.lengths[place]))
+                self.totals[place], self.lengths[place] = 0.0, 0
+                self.explorer.restart(place)
+        self._next_greedy = None
+        self._learn(range(first + 1, self.step + 1))
+        return ended
 
-    def _update(self) -> jax.Array:
+    def go_on(self, tree: Any, step: int) -> None:
+        """Takes over what an agent had learned by that step; replay fills up again first."""
+        self.state, self.step, self.empty_since = Flat(tree), step, step
+
+    def _greedy(self) -> NDArray[Any]:
+        if self._next_greedy is None:
+            self._next_greedy = self.programs.act(self.state, self.env.observation, self.env.mask)
+        return np.asarray(self._next_greedy)
+
+    def _learn(self, steps: range) -> None:
+        """As many updates as these steps ask for, however many environments took them."""
+        settings = self.settings
+        due = [step for step in steps if step - self.empty_since > settings.replay_start]
+        updates = [step for step in due if step % settings.update_period == 0]
+        for step in due:
+            if updates and step % settings.update_period == 0:
+                self._update(and_act=step == updates[-1])
+            if not settings.polyak and step % settings.target_period == 0:
+                self.state = self.programs.copy_target(self.state)
+
+    def _update(self, *, and_act: bool) -> None:
         count = self.settings.minibatch
         weight = None
         if self.priorities is None:
@@ -162,91 +207,120 @@ class Training:
             places = self.priorities.sample(count, self.random)
             weight = self.priorities.weights(places)
         batch = Minibatch(*self.ring.take(places), weight)  # type: ignore[arg-type]
-        self.state, learned, greedy = self._learn_and_act(
-            self.state, batch, self.observation, self.mask
-        )
+        if and_act:
+            self.state, learned, self._next_greedy = self.programs.learn_and_act(
+                self.state, batch, self.env.observation, self.env.mask
+            )
+        else:
+            self.state, learned = self.programs.learn(self.state, batch)
         if self.priorities is not None:
             self.priorities.set(places, np.sqrt(np.asarray(learned.losses)) + 1e-10)
-        self.next_greedy = np.asarray(greedy)
-        return learned.loss
-
-    def evaluate(self, steps: int) -> list[float]:
-        """The returns of the almost greedy policy in whole episodes, of at least so many steps."""
-        returns, done = [], 0
-        observation, mask = self.evaluation_start
-        while done < steps:
-            total, ended = 0.0, False
-            while not ended:
-                if self.actor.random.random() < EVALUATION_EPSILON:
-                    action = self.actor.explore(mask)
-                else:
-                    action = self.actor.greedy(self.state, observation, mask)
-                found = self.evaluation_env.step(action)
-                observation, mask = found.observation, found.mask
-                total += found.reward
-                ended = found.terminated or found.truncated
-                done += 1
-            returns.append(total)
-            observation, mask = self.evaluation_env.reset()
-        self.evaluation_start = observation, mask
-        return returns
+        self.loss = learned.loss
 
 
-def _learn_and_act(agent: ValueAgent) -> Callable[..., Any]:
-    def compute(
-        state: Flat, batch: Minibatch, observation: jax.Array, mask: jax.Array | None
-    ) -> tuple[Flat, Any, jax.Array]:
-        new, learned, action = agent.learn_and_act(state.tree, batch, observation, mask)
-        return Flat(new), learned, action
+class Callback:
+    """Told what happens in training; override what you need. Returning False stops it."""
 
-    return compute
+    def on_start(self, training: Training) -> bool | None:
+        """Training begins."""
+
+    def on_step(self, training: Training) -> bool | None:
+        """A step in every environment, with its learning, is done."""
+
+    def on_episode(self, training: Training, episode: Episode) -> bool | None:
+        """An episode ended."""
+
+    def on_phase(self, training: Training, metrics: dict[str, float]) -> bool | None:
+        """A phase of training ended."""
+
+    def on_evaluation(self, training: Training, metrics: dict[str, float]) -> bool | None:
+        """An evaluation ended."""
+
+
+class Evaluation:
+    """An agent's judge, with an environment of its own."""
+
+    def __init__(self, agent: Agent, programs: Programs, env: Environments, seed: int) -> None:
+        self.programs, self.env = programs, env
+        self.explorer = agent.explorer(env.count, np.random.default_rng(seed))
+        env.reset(seed)
+
+    def steps(self, state: Flat, least: int) -> list[Episode]:
+        """Whole episodes of at least so many steps together."""
+        episodes: list[Episode] = []
+        while sum(episode.length for episode in episodes) < least:
+            episodes.append(self.episode(state))
+        return episodes
+
+    def episode(self, state: Flat) -> Episode:
+        """One episode of the almost greedy policy."""
+        env, total, length = self.env, 0.0, 0
+
+        def greedy() -> NDArray[Any]:
+            return np.asarray(self.programs.act(state, env.observation, env.mask))
+
+        while True:
+            found = env.step(self.explorer.evaluate(env.mask, greedy))
+            total += float(found.reward[0])
+            length += 1
+            if found.terminated[0] or found.truncated[0]:
+                return Episode(total, length)
 
 
 def train(
     training: Training,
     steps: int,
-    run: Run,
-    progress: Progress,
+    callbacks: Iterable[Callback] = (),
     *,
+    evaluation: Evaluation | None = None,
     phase_steps: int = 10_000,
     evaluation_steps: int = 5_000,
+    whole_episodes: bool = True,
 ) -> None:
-    """Trains until so many steps are done, in phases of whole episodes that end in evaluations."""
-    last: float | None = None
-    while training.step < steps:
-        started = time.perf_counter()
-        first = training.step
-        returns, losses, total = [], [], 0.0
-        while True:
-            reward, ended, loss = training.advance()
-            total += reward
-            if ended:
-                returns.append(total)
-                total = 0.0
-            if loss is not None and training.step % 100 == 0:
-                losses.append(loss)
-            if training.step % 200 == 0:
-                progress(training.step, last)
-            if training.step - first >= phase_steps and ended:
+    """Trains until so many steps are done, in phases that end in evaluations.
+
+    With one environment, phases are whole episodes, as in Dopamine, unless `whole_episodes` is
+    false: then they stop at the step that is asked for.
+    """
+    whole_episodes = whole_episodes and training.env.count == 1
+    listeners = list(callbacks)
+
+    def tell(what: str, *news: Any) -> bool:
+        """Whether everybody wants to go on; all are told, also after one wants to stop."""
+        answers = [getattr(each, what)(training, *news) for each in listeners]
+        return all(answer is None or answer for answer in answers)
+
+    going = tell("on_start")
+    while going and training.step < steps:
+        started, first = time.perf_counter(), training.step
+        episodes: list[Episode] = []
+        losses: list[jax.Array] = []
+        while going:
+            ended = training.advance()
+            episodes += ended
+            if training.loss is not None and training.step % 100 < training.env.count:
+                losses.append(training.loss)
+            answers = [tell("on_step"), *(tell("on_episode", one) for one in ended)]
+            going = all(answers)
+            full = training.step - first >= phase_steps
+            if (full and ended) if whole_episodes else (full or training.step >= steps):
                 break
-        values: dict[str, Any] = {
-            "step": training.step,
-            "return": float(np.mean(returns)),
-            "episodes": len(returns),
-            "epsilon": exploration(training.settings, training.step),
-        }
-        if losses:
-            values["loss"] = float(jnp.mean(jnp.stack(losses)))
         seconds = time.perf_counter() - started
-        run.log("train", **values, steps_per_second=(training.step - first) / seconds)
-        found = training.evaluate(evaluation_steps)
-        last = float(np.mean(found))
-        run.log(
-            "eval",
-            step=training.step,
-            **{"return": last},
-            episodes=len(found),
-            lowest=min(found),
-            highest=max(found),
-        )
-        progress(training.step, last)
+        metrics = _summary(training.step, episodes) | training.explorer.metrics(training.step)
+        if losses:
+            metrics["loss"] = float(jnp.mean(jnp.stack(losses)))
+        metrics["steps_per_second"] = (training.step - first) / seconds
+        going = tell("on_phase", metrics) and going
+        if evaluation is not None and going:
+            found = evaluation.steps(training.state, evaluation_steps)
+            going = tell("on_evaluation", _summary(training.step, found))
+
+
+def _summary(step: int, episodes: list[Episode]) -> dict[str, float]:
+    metrics: dict[str, float] = {"step": step, "episodes": len(episodes)}
+    if episodes:
+        totals = [episode.total for episode in episodes]
+        metrics["return"] = float(np.mean(totals))
+        metrics["lowest"], metrics["highest"] = min(totals), max(totals)
+        metrics["length"] = float(np.mean([episode.length for episode in episodes]))
+    return metrics

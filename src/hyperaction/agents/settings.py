@@ -8,42 +8,19 @@ from typing import Any, Literal
 from hyperaction.hypergraph import HIGHEST, Hypergraph
 
 MixerName = Literal["sum", "mean", "universal", "monotonic-linear", "monotonic", "qmix"]
-AgentName = Literal["dqn", "hgqn", "rainbow", "hg-rainbow"]
+BranchingName = Literal["none", "mean", "max", "independent"]
+AgentName = Literal["dqn", "hgqn", "rainbow", "hg-rainbow", "bdqn", "ddpg"]
 PresetName = Literal["physical", "modern"]
 
 
 @dataclass(frozen=True)
-class ValueSettings:
-    """A Q-learning agent whose parts are switches."""
+class LoopSettings:
+    """What the training loop needs to know of any agent."""
 
-    orders: tuple[int, ...] = (1,)
-    """Orders of the hyperedges; -1 is the highest."""
-    edges: tuple[str, ...] = ()
-    """Hyperedges given by hand instead, such as 0 1 2 0,2."""
-    mixer: MixerName = "sum"
-    """What makes one value of the hyperedges' values."""
-    hidden: tuple[int, ...] = (600, 400)
-    """Hidden units of the state network's layers."""
-    total_width: int = 400
-    """Hidden units over all heads, and of the value stream."""
-    layer_norm: bool = False
-    """Normalise the state network's layers."""
-    dueling: bool = False
-    """A value stream beside the centred mixed values."""
-    double: bool = False
-    """Double Q-learning: the online network chooses, the target network judges."""
     n_step: int = 1
     """Steps of reward before bootstrapping."""
     prioritised: bool = False
     """Sample in proportion to the square root of the last loss."""
-    loss: Literal["mse", "huber"] = "mse"
-    """The loss of a temporal-difference error."""
-    learning_rate: float = 0.00001
-    """Adam's step size."""
-    adam_epsilon: float = 0.0003125
-    """Adam's constant for numerical stability."""
-    gradient_clip: float = 0.0
-    """The largest norm of a gradient; 0 is no limit."""
     discount: float = 0.99
     """What a reward is worth one step later."""
     minibatch: int = 64
@@ -58,27 +35,88 @@ class ValueSettings:
     """Transitions that are kept."""
     replay_start: int = 10_000
     """Steps before learning starts."""
+
+    def __post_init__(self) -> None:
+        for option in ("n_step", "minibatch", "update_period", "target_period", "replay_size"):
+            if getattr(self, option) < 1:
+                raise ValueError(f"{_flag(option)} {getattr(self, option)} is below 1")
+        for option in ("discount", "polyak", "epsilon"):
+            if not 0.0 <= getattr(self, option, 0.0) <= 1.0:
+                raise ValueError(f"{_flag(option)} {getattr(self, option)} is not in 0 to 1")
+        for option in ("learning_rate", "actor_learning_rate", "optimiser_epsilon", "noise"):
+            if getattr(self, option, 1.0) <= 0.0:
+                raise ValueError(f"{_flag(option)} {getattr(self, option)} is not above 0")
+        if self.replay_start < self.minibatch:
+            raise ValueError(
+                f"--replay-start {self.replay_start} is below --minibatch {self.minibatch}"
+            )
+
+
+@dataclass(frozen=True)
+class ValueSettings(LoopSettings):
+    """A Q-learning agent whose parts are switches."""
+
+    orders: tuple[int, ...] = (1,)
+    """Orders of the hyperedges; -1 is the highest."""
+    edges: tuple[str, ...] = ()
+    """Hyperedges given by hand instead, such as 0 1 2 0,2."""
+    mixer: MixerName = "sum"
+    """What makes one value of the hyperedges' values."""
+    branching: BranchingName = "none"
+    """Learn every vertex's value by itself: towards the mean or the largest of the vertices' next
+    values, or each towards its own."""
+    network: Literal["mlp", "cnn"] = "mlp"
+    """The state network: fully connected layers, or DQN's convolutions for images of bytes."""
+    hidden: tuple[int, ...] = (600, 400)
+    """Hidden units of the fully connected state network's layers."""
+    total_width: int = 400
+    """Hidden units over all heads, and of the value stream."""
+    layer_norm: bool = False
+    """Normalise the fully connected state network's layers."""
+    dueling: bool = False
+    """A value stream beside the centred mixed values."""
+    double: bool = False
+    """Double Q-learning: the online network chooses, the target network judges."""
+    loss: Literal["mse", "huber"] = "mse"
+    """The loss of a temporal-difference error."""
+    optimiser: Literal["adam", "rmsprop"] = "adam"
+    """Adam, or RMSProp with centred squares and a decay of 0.95."""
+    learning_rate: float = 0.00001
+    """The optimiser's step size."""
+    optimiser_epsilon: float = 0.0003125
+    """The optimiser's constant for numerical stability; Adam's is epsilon-hat."""
+    gradient_clip: float = 0.0
+    """The largest norm of a gradient; 0 is no limit."""
     epsilon: float = 0.05
     """The share of random actions in the end."""
     epsilon_steps: int = 50_000
     """Steps over which that share falls from one, after learning starts."""
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.discount <= 1.0:
-            raise ValueError(f"--discount {self.discount} is not in 0 to 1")
-        if not 0.0 <= self.epsilon <= 1.0:
-            raise ValueError(f"--epsilon {self.epsilon} is not in 0 to 1")
-        for option in ("n_step", "minibatch", "update_period", "target_period", "replay_size"):
-            if getattr(self, option) < 1:
-                flag = option.replace("_", "-")
-                raise ValueError(f"--{flag} {getattr(self, option)} is below 1")
-        if self.replay_start < self.minibatch:
-            raise ValueError(
-                f"--replay-start {self.replay_start} is below --minibatch {self.minibatch}"
-            )
+        super().__post_init__()
+        if self.epsilon_steps < 1:
+            raise ValueError(f"--epsilon-steps {self.epsilon_steps} is below 1")
+        if self.gradient_clip < 0:
+            raise ValueError(f"--gradient-clip {self.gradient_clip} is below 0")
+        if min((self.total_width, *self.hidden)) < 1:
+            raise ValueError("--hidden and --total-width count units, 1 at least")
+        if self.network == "cnn" and self.layer_norm:
+            raise ValueError("--layer-norm is for --network mlp; the convolutions have none")
+        if self.branching != "none" and self.mixer != "sum":
+            raise ValueError(f"--branching {self.branching} mixes nothing, so --mixer stays sum")
 
     def hypergraph(self, sizes: tuple[int, ...]) -> Hypergraph:
         """The agent's hyperedges on an action space."""
+        hypergraph = self._hypergraph(sizes)
+        vertices = sorted(vertex for edge in hypergraph.edges for vertex in edge)
+        if self.branching != "none" and vertices != list(range(len(sizes))):
+            raise ValueError(
+                f"--branching {self.branching} learns hyperedges by themselves, so every vertex "
+                f"must be in exactly one of them, as with --rank 1"
+            )
+        return hypergraph
+
+    def _hypergraph(self, sizes: tuple[int, ...]) -> Hypergraph:
         if not self.edges:
             return Hypergraph.of_orders(sizes, self.orders)
         try:
@@ -91,13 +129,46 @@ class ValueSettings:
         return Hypergraph(sizes, edges)
 
 
-AGENTS: dict[AgentName, ValueSettings] = {
+@dataclass(frozen=True)
+class DDPGSettings(LoopSettings):
+    """Deep deterministic policy gradients, with the settings of Lillicrap et al. (2016)."""
+
+    hidden: tuple[int, ...] = (400, 300)
+    """Hidden units of both networks' layers; the action enters the critic at the second."""
+    learning_rate: float = 0.001
+    """The critic's step size of Adam."""
+    actor_learning_rate: float = 0.0001
+    """The actor's step size of Adam."""
+    weight_decay: float = 0.01
+    """The weight of the critic's squared weights in its loss."""
+    noise_kind: Literal["ou", "gaussian"] = "ou"
+    """Noise that wanders from step to step (Ornstein-Uhlenbeck), or that is drawn anew."""
+    noise: float = 0.2
+    """The noise's scale, where actions go from -1 to 1."""
+    noise_pull: float = 0.15
+    """How strongly the wandering noise is pulled back to zero."""
+    polyak: float = 0.001
+    replay_size: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.polyak:
+            raise ValueError("--polyak 0: DDPG's targets follow slowly, above 0")
+        if self.prioritised:
+            raise ValueError("--prioritised is not for ddpg, which weighs all transitions alike")
+        if len(self.hidden) < 2 or min(self.hidden) < 1:
+            raise ValueError("--hidden needs two layers at least: the action enters at the second")
+
+
+AGENTS: dict[AgentName, LoopSettings] = {
     "dqn": ValueSettings(orders=(HIGHEST,)),
     "hgqn": ValueSettings(orders=(1,)),
     "rainbow": ValueSettings(
         orders=(HIGHEST,), double=True, dueling=True, n_step=3, prioritised=True
     ),
     "hg-rainbow": ValueSettings(orders=(1,), double=True, dueling=True, n_step=3, prioritised=True),
+    "bdqn": ValueSettings(orders=(1,), branching="mean"),
+    "ddpg": DDPGSettings(),
 }
 """The paper's agents, with its settings for physical control."""
 
@@ -109,6 +180,7 @@ PRESETS: dict[PresetName, dict[str, Any]] = {
         "n_step": 3,
         "loss": "huber",
         "learning_rate": 0.0003,
+        "optimiser_epsilon": 1e-8,
         "gradient_clip": 10.0,
         "polyak": 0.005,
         "minibatch": 128,
@@ -121,6 +193,12 @@ PRESETS: dict[PresetName, dict[str, Any]] = {
 """What a preset changes of the paper's settings for physical control."""
 
 
-def preset(agent: AgentName, name: PresetName) -> ValueSettings:
+def preset(agent: AgentName, name: PresetName) -> LoopSettings:
     """An agent's settings: the paper's for physical control, or ones that learn faster."""
+    if agent == "ddpg" and name != "physical":
+        raise ValueError(f"--preset {name} is for Q-learning agents; ddpg has --preset physical")
     return replace(AGENTS[agent], **PRESETS[name])
+
+
+def _flag(option: str) -> str:
+    return f"--{option.replace('_', '-')}"

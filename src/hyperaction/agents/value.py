@@ -1,21 +1,26 @@
-"""The Q-learning agent: DQN, HGQN and both Rainbows, by its settings."""
+"""The Q-learning agent: DQN, HGQN, both Rainbows and branching DQN, by its settings."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from hyperaction.agents.adam import adam
+from hyperaction.agents.exploration import EpsilonGreedy
+from hyperaction.agents.minibatch import Learned, Minibatch
 from hyperaction.agents.settings import ValueSettings
 from hyperaction.blocks import head_width
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.losses import LOSSES, td_target
-from hyperaction.networks import MLP, QNetwork
+from hyperaction.networks import MLP, NatureCNN, QNetwork
 
 
 class ValueState(NamedTuple):
@@ -26,25 +31,6 @@ class ValueState(NamedTuple):
     optimiser: optax.OptState
 
 
-class Minibatch(NamedTuple):
-    """Transitions to learn from, and what each one weighs."""
-
-    observation: Float[Array, "batch *shape"]
-    action: Int[Array, "batch vertices"]
-    reward: Float[Array, " batch"]
-    discount: Float[Array, " batch"]
-    next_observation: Float[Array, "batch *shape"]
-    next_mask: Bool[Array, "batch entries"] | None
-    weight: Float[Array, " batch"] | None
-
-
-class Learned(NamedTuple):
-    """What an update tells: its loss, and each transition's for its priority."""
-
-    loss: Float[Array, ""]
-    losses: Float[Array, " batch"]
-
-
 class ValueAgent(eqx.Module):
     """The functions of a Q-learning agent; its state is passed in and out."""
 
@@ -52,19 +38,41 @@ class ValueAgent(eqx.Module):
     hypergraph: Hypergraph = eqx.field(static=True)
     observation_shape: tuple[int, ...] = eqx.field(static=True)
 
+    @property
+    def action_length(self) -> int:
+        """A sub-action for every vertex."""
+        return self.hypergraph.num_vertices
+
+    @property
+    def action_dtype(self) -> type[np.generic]:
+        """Sub-actions are counted."""
+        return np.int32
+
+    def explorer(self, count: int, random: np.random.Generator) -> EpsilonGreedy:
+        """What explores in so many environments."""
+        return EpsilonGreedy(self.settings, self.hypergraph, count, random)
+
     def start(self, key: PRNGKeyArray) -> ValueState:
         """An agent that knows nothing."""
         state_key, network_key = jax.random.split(key)
         settings = self.settings
-        state_network = MLP(
-            self.observation_shape, settings.hidden, layer_norm=settings.layer_norm, key=state_key
-        )
+        state_network: MLP | NatureCNN
+        if settings.network == "cnn":
+            state_network = NatureCNN(self.observation_shape, key=state_key)
+        else:
+            state_network = MLP(
+                self.observation_shape,
+                settings.hidden,
+                layer_norm=settings.layer_norm,
+                key=state_key,
+            )
         online = QNetwork(
             self.hypergraph,
             state_network,
             mixer=settings.mixer,
             width=head_width(self.hypergraph.num_edges, settings.total_width),
             dueling=settings.dueling,
+            value_width=settings.total_width,
             key=network_key,
         )
         # A copy: updates donate the state, and a buffer can be donated once.
@@ -92,17 +100,6 @@ class ValueAgent(eqx.Module):
             target = optax.incremental_update(online, target, self.settings.polyak)
         return ValueState(online, target, optimiser), Learned(loss, losses)
 
-    def learn_and_act(
-        self,
-        state: ValueState,
-        batch: Minibatch,
-        observation: Float[Any, "*shape"],
-        mask: Bool[Any, " entries"] | None = None,
-    ) -> tuple[ValueState, Learned, Int[Array, " vertices"]]:
-        """One update and then the greedy action: one step's work in one program."""
-        state, learned = self.learn(state, batch)
-        return state, learned, self.act(state, observation, mask)
-
     def copy_target(self, state: ValueState) -> ValueState:
         """The target network becomes the online network."""
         return state._replace(target=jax.tree.map(jnp.copy, state.online))
@@ -110,22 +107,32 @@ class ValueAgent(eqx.Module):
     def _loss(
         self, online: QNetwork, target: QNetwork, batch: Minibatch
     ) -> tuple[Float[Array, ""], Float[Array, " batch"]]:
-        next_values = jax.vmap(partial(self._next_value, online, target))(
-            batch.next_observation, batch.next_mask
-        )
-        targets = jax.vmap(td_target)(batch.reward, batch.discount, next_values)
-        values = jax.vmap(online)(batch.observation, batch.action)
-        losses = jax.vmap(LOSSES[self.settings.loss])(targets - values)
+        errors = jax.vmap(partial(self._errors, online, target))(batch._replace(weight=None))
+        loss = LOSSES[self.settings.loss]
+        losses = jax.vmap(lambda each: jax.vmap(loss)(each).mean())(errors)
         weighed = losses if batch.weight is None else batch.weight * losses
         return weighed.mean(), losses
 
+    def _errors(
+        self, online: QNetwork, target: QNetwork, transition: Minibatch
+    ) -> Float[Array, " errors"]:
+        """One temporal-difference error, or one per vertex where they learn by themselves."""
+        branching = self.settings.branching
+        if branching == "none":
+            value = online(transition.observation, transition.action)[None]
+            next_value = self._next_value(online, target, transition)[None]
+        else:
+            value = online.branches(transition.observation, transition.action)
+            chooser = jax.lax.stop_gradient(online) if self.settings.double else target
+            best = chooser.greedy(transition.next_observation, mask=transition.next_mask)
+            next_value = AIMS[branching](target.branches(transition.next_observation, best))
+        aim = partial(td_target, transition.reward, transition.discount)
+        return jax.vmap(aim)(jnp.broadcast_to(next_value, value.shape)) - value
+
     def _next_value(
-        self,
-        online: QNetwork,
-        target: QNetwork,
-        observation: Float[Array, "*shape"],
-        mask: Bool[Array, " entries"] | None,
+        self, online: QNetwork, target: QNetwork, transition: Minibatch
     ) -> Float[Array, ""]:
+        observation, mask = transition.next_observation, transition.next_mask
         if not self.settings.double:
             return target.max(observation, mask=mask)
         action = jax.lax.stop_gradient(online).greedy(observation, mask=mask)
@@ -133,7 +140,20 @@ class ValueAgent(eqx.Module):
 
     def _optimiser(self) -> optax.GradientTransformation:
         settings = self.settings
-        adam = optax.adam(settings.learning_rate, eps=settings.adam_epsilon)
+        make = {"adam": adam, "rmsprop": _rmsprop}[settings.optimiser]
+        steps = make(settings.learning_rate, settings.optimiser_epsilon)
         if not settings.gradient_clip:
-            return adam
-        return optax.chain(optax.clip_by_global_norm(settings.gradient_clip), adam)
+            return steps
+        return optax.chain(optax.clip_by_global_norm(settings.gradient_clip), steps)
+
+
+def _rmsprop(learning_rate: float, epsilon: float) -> optax.GradientTransformation:
+    return optax.rmsprop(learning_rate, decay=0.95, eps=epsilon, centered=True)
+
+
+AIMS: dict[str, Callable[[Float[Array, " vertices"]], Float[Array, "..."]]] = {
+    "mean": jnp.mean,
+    "max": jnp.max,
+    "independent": lambda values: values,
+}
+"""What branching DQN's vertices learn towards, from their next values (Tavakoli et al., 2018)."""

@@ -35,3 +35,38 @@ class BenchMaximise:
         ):
             if not low <= value <= 1_000_000:
                 raise ValueError(f"{option} {value} is not in {low} to 1000000")
+
+
+@dataclass(frozen=True)
+class BenchTrain:
+    """Time training on HalfCheetah against its floor and against other libraries, on one core.
+
+    Prints ratios measured in one run: the update beside its bare matrix products and Adam traffic,
+    higher ranks beside rank 1, where the time of a step goes, steps per second beside peers that
+    are installed (extra `peers`), peak memory and the time to the first update.
+    """
+
+    ranks: tuple[int, ...] = (1, 2, 3)
+    """Ranks to time; the first is what others are set beside."""
+    steps: int = 500
+    """Environment steps per measurement."""
+    repeats: int = 8
+    """Measurements; the fastest counts."""
+    peer_steps: int = 1_500
+    """Environment steps per measurement of a peer; 0 leaves them out."""
+    peer_repeats: int = 2
+    """Measurements of each peer; the fastest counts."""
+    out: Path = Path("results/bench-train")
+    """The directory for the results."""
+
+    def __post_init__(self) -> None:
+        for option, value, low in (
+            ("--steps", self.steps, 10),
+            ("--repeats", self.repeats, 1),
+            ("--peer-steps", self.peer_steps, 0),
+            ("--peer-repeats", self.peer_repeats, 1),
+        ):
+            if not low <= value <= 1_000_000:
+                raise ValueError(f"{option} {value} is not in {low} to 1000000")
+        if not self.ranks or min(self.ranks) < 1 or max(self.ranks) > 6:
+            raise ValueError(f"--ranks {' '.join(map(str, self.ranks))}: give ranks of 1 to 6")

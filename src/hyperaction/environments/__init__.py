@@ -1,5 +1,6 @@
 """Gymnasium environments in, factored actions out."""
 
-from hyperaction.environments.factored import Factored, make
+from hyperaction.environments.factored import Factored, make, make_env
+from hyperaction.environments.several import Environments, Single, Vector
 
-__all__ = ["Factored", "make"]
+__all__ = ["Environments", "Factored", "Single", "Vector", "make", "make_env"]

@@ -19,7 +19,7 @@ class ActionMap(Protocol):
         """The number of sub-actions of each vertex."""
         ...
 
-    def __call__(self, action: NDArray[np.int32]) -> Any:
+    def __call__(self, action: NDArray[Any]) -> Any:
         """The environment's action for one sub-action per vertex."""
         ...
 
@@ -28,13 +28,32 @@ class Discretised(NamedTuple):
     """A `Box`: sub-actions evenly spaced from low to high, both included."""
 
     sizes: tuple[int, ...]
-    levels: tuple[NDArray[np.floating], ...]
+    levels: NDArray[Any]
+    """A row of sub-actions for each dimension; shorter rows end in copies of their last."""
     shape: tuple[int, ...]
     dtype: Any
 
     def __call__(self, action: NDArray[np.int32]) -> NDArray[Any]:
-        chosen = [levels[sub] for levels, sub in zip(self.levels, action, strict=True)]
-        return np.array(chosen, self.dtype).reshape(self.shape)
+        return self.levels[np.arange(len(self.sizes)), action].reshape(self.shape)
+
+
+class Continuous(NamedTuple):
+    """A `Box` as it is, its actions scaled to go from -1 to 1."""
+
+    low: NDArray[np.floating]
+    high: NDArray[np.floating]
+    shape: tuple[int, ...]
+    dtype: Any
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Nothing is counted."""
+        return ()
+
+    def __call__(self, action: NDArray[Any]) -> NDArray[Any]:
+        share = (action + 1.0) / 2.0
+        scaled = (1.0 - share) * self.low + share * self.high
+        return scaled.astype(self.dtype).reshape(self.shape)
 
 
 class Direct(NamedTuple):
@@ -60,7 +79,7 @@ class Product(NamedTuple):
 
 
 def action_map(
-    space: spaces.Space[Any], *, bins: Sequence[int] = (5,), shape: Sequence[int] = ()
+    space: spaces.Space[Any], bins: Sequence[int] = (5,), shape: Sequence[int] = ()
 ) -> ActionMap:
     """How an action space is factored, or an error that says what would work."""
     if shape and not isinstance(space, spaces.Discrete):
@@ -87,15 +106,64 @@ def action_map(
     )
 
 
-def _discretised(space: spaces.Box, bins: tuple[int, ...]) -> Discretised:
+def continuous(space: spaces.Space[Any]) -> Continuous:
+    """A `Box` for an agent whose actions are real numbers."""
+    if not isinstance(space, spaces.Box) or not np.issubdtype(space.dtype, np.floating):
+        raise ValueError(f"ddpg acts in a Box of real numbers, not in the action space {space}")
+    low, high = _limits(space)
+    return Continuous(low, high, space.shape, space.dtype)
+
+
+def _limits(space: spaces.Box) -> tuple[NDArray[Any], NDArray[Any]]:
     low, high = np.ravel(space.low), np.ravel(space.high)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        raise ValueError(f"the action space {space} has no limits to space sub-actions between")
+        raise ValueError(f"the action space {space} has no limits to act between")
+    return low, high
+
+
+def _discretised(space: spaces.Box, bins: tuple[int, ...]) -> Discretised:
+    low, high = _limits(space)
     sizes = bins * len(low) if len(bins) == 1 else bins
     if len(sizes) != len(low) or min(sizes) < 2:
         raise ValueError(
             f"--bins {' '.join(map(str, bins))}: give one number, or one for each of the "
             f"{len(low)} dimensions, 2 at least"
         )
-    levels = tuple(np.linspace(a, b, size) for a, b, size in zip(low, high, sizes, strict=True))
-    return Discretised(tuple(sizes), levels, space.shape, space.dtype)
+    places = np.minimum(np.arange(max(sizes)), np.array(sizes)[:, None] - 1)
+    rows = [np.linspace(a, b, size) for a, b, size in zip(low, high, sizes, strict=True)]
+    levels = np.stack([row[place] for row, place in zip(rows, places, strict=True)])
+    return Discretised(tuple(sizes), levels.astype(space.dtype), space.shape, space.dtype)
+
+
+def described(actions: ActionMap) -> dict[str, Any]:
+    """A factored action space, ready for JSON."""
+    fields: dict[str, Any] = actions._asdict()  # type: ignore[attr-defined]
+    return {"kind": type(actions).__name__} | {name: _plain(v) for name, v in fields.items()}
+
+
+def restored(description: dict[str, Any]) -> ActionMap:
+    """The factored action space that was described."""
+    fields = dict(description)
+    kind = {"Discretised": Discretised, "Continuous": Continuous, "Direct": Direct}.get(
+        fields.pop("kind")
+    )
+    if kind is None:
+        return Product(tuple(fields["sizes"]), fields["start"])
+    for name in ("sizes", "shape"):
+        if name in fields:
+            fields[name] = tuple(fields[name])
+    fields["dtype"] = np.dtype(fields["dtype"])
+    for name in ("low", "high", "start"):
+        if name in fields:
+            fields[name] = np.array(fields[name])
+    if "levels" in fields:
+        fields["levels"] = np.array(fields["levels"], fields["dtype"])
+    return kind(**fields)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return value if isinstance(value, int) else np.dtype(value).str

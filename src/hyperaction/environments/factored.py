@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -13,7 +11,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from hyperaction.environments.actions import ActionMap, action_map
+from hyperaction.environments import physical
+from hyperaction.environments.actions import ActionMap, action_map, continuous
 
 
 class Step(NamedTuple):
@@ -33,27 +32,21 @@ class Factored:
         self.env = env
         self.actions = actions
         self.sizes = actions.sizes
-        space = env.observation_space
-        self._flatten = not isinstance(space, spaces.Box)
-        try:
-            shape = (spaces.flatdim(space),) if self._flatten else space.shape
-        except (NotImplementedError, ValueError):
-            raise ValueError(_unfit(env, space)) from None
-        assert shape is not None
-        self.observation_shape = tuple(shape)
+        name = env.spec.id if env.spec else type(env.unwrapped).__name__
+        self.observation_shape = flat_shape(env.observation_space, name)
 
     def reset(
         self, seed: int | None = None
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_] | None]:
         """Starts an episode."""
         observation, info = self.env.reset(seed=seed)
-        return self._observation(observation), _mask(info)
+        return self.flatten(observation), _mask(info)
 
     def step(self, action: NDArray[np.int32]) -> Step:
         """Takes one joint action."""
         observation, reward, terminated, truncated, info = self.env.step(self.actions(action))
         return Step(
-            self._observation(observation),
+            self.flatten(observation),
             float(reward),
             bool(terminated),
             bool(truncated),
@@ -64,10 +57,28 @@ class Factored:
         """Frees what the environment holds."""
         self.env.close()
 
-    def _observation(self, observation: Any) -> NDArray[np.float32]:
-        if self._flatten:
-            observation = spaces.flatten(self.env.observation_space, observation)
-        return np.asarray(observation, np.float32)
+    def flatten(self, observation: Any) -> NDArray[np.float32]:
+        """An observation as the environment gives it, ready for a network."""
+        return flattened(self.env.observation_space, observation)
+
+
+def flat_shape(space: spaces.Space[Any], name: str) -> tuple[int, ...]:
+    """The shape of the flattened observations of a space; a `Box` stays as it is."""
+    try:
+        shape = space.shape if isinstance(space, spaces.Box) else (spaces.flatdim(space),)
+    except (NotImplementedError, ValueError):
+        raise ValueError(
+            f"{name} has the observation space {space}; Box of any shape works, and Dict and Tuple "
+            f"of spaces that Gymnasium can flatten"
+        ) from None
+    return tuple(shape)
+
+
+def flattened(space: spaces.Space[Any], observation: Any) -> NDArray[np.float32]:
+    """An observation of a space as an array of floats."""
+    if not isinstance(space, spaces.Box):
+        observation = spaces.flatten(space, observation)
+    return np.asarray(observation, np.float32)
 
 
 def _mask(info: dict[str, Any]) -> NDArray[np.bool_] | None:
@@ -75,21 +86,31 @@ def _mask(info: dict[str, Any]) -> NDArray[np.bool_] | None:
     return None if mask is None else np.asarray(mask, bool)
 
 
-PHYSICAL = "pybullet_envs_gymnasium"
-
-
-def make(name: str, *, bins: Sequence[int] = (5,), action_shape: Sequence[int] = ()) -> Factored:
+def make(
+    name: str,
+    *,
+    bins: Sequence[int] = (5,),
+    action_shape: Sequence[int] = (),
+    real_actions: bool = False,
+) -> Factored:
     """The environment of that id (or `module:Id`), its actions factored.
 
     Args:
         name: A Gymnasium id.
         bins: Sub-actions per dimension of a `Box` action space: one number, or one per dimension.
         action_shape: The sizes that a `Discrete` action space is the product of.
+        real_actions: Leave a `Box` action space as it is, scaled to go from -1 to 1.
     """
-    if "Bullet" in name and ":" not in name:
-        if find_spec(PHYSICAL) is None:
-            raise ValueError(f"{name} needs PyBullet: pip install 'hyperaction[physical]'")
-        import_module(PHYSICAL)
+    env = make_env(name)
+    space = env.action_space
+    actions = continuous(space) if real_actions else action_map(space, bins, action_shape)
+    return Factored(env, actions)
+
+
+def make_env(name: str) -> gymnasium.Env[Any, Any]:
+    """The environment of that id, or an error that says what was meant."""
+    if physical.is_physical(name):
+        physical.register(name)
     try:
         env = gymnasium.make(name)
     except gymnasium.error.Error as error:
@@ -98,12 +119,4 @@ def make(name: str, *, bins: Sequence[int] = (5,), action_shape: Sequence[int] =
         raise ValueError(f"no environment {name}{hint} ({error})".replace("\n", " ")) from None
     except ModuleNotFoundError as error:
         raise ValueError(f"environment {name}: {error}") from None
-    return Factored(env, action_map(env.action_space, bins=bins, shape=action_shape))
-
-
-def _unfit(env: gymnasium.Env[Any, Any], space: spaces.Space[Any]) -> str:
-    name = env.spec.id if env.spec else type(env.unwrapped).__name__
-    return (
-        f"{name} has the observation space {space}; Box of any shape works, and Dict and Tuple of "
-        f"spaces that Gymnasium can flatten"
-    )
+    return physical.QuietStart(env) if physical.is_physical(name) else env

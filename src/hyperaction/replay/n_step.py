@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,12 @@ class NStep:
     def __init__(self, n: int, discount: float) -> None:
         self.n = n
         self.discount = discount
-        self.steps: deque[tuple[NDArray[np.float32], NDArray[np.int32], float]] = deque()
+        self.steps: deque[tuple[NDArray[np.float32], NDArray[Any], float]] = deque()
 
     def add(
         self,
         observation: NDArray[np.float32],
-        action: NDArray[np.int32],
+        action: NDArray[Any],
         reward: float,
         next_observation: NDArray[np.float32],
         *,

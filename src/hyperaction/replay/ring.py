@@ -16,7 +16,7 @@ class Transition(NamedTuple):
     """
 
     observation: NDArray[np.float32]
-    action: NDArray[np.int32]
+    action: NDArray[Any]
     reward: float
     discount: float
     next_observation: NDArray[np.float32]
@@ -27,7 +27,7 @@ class Batch(NamedTuple):
     """Transitions side by side."""
 
     observation: NDArray[np.float32]
-    action: NDArray[np.int32]
+    action: NDArray[Any]
     reward: NDArray[np.float32]
     discount: NDArray[np.float32]
     next_observation: NDArray[np.float32]
@@ -41,14 +41,15 @@ class Ring:
         self,
         capacity: int,
         observation_shape: tuple[int, ...],
-        num_vertices: int,
+        action_length: int,
+        action_dtype: type[np.generic] = np.int32,
         mask_length: int | None = None,
     ) -> None:
         self.capacity = capacity
         self.added = 0
         self.arrays = Batch(
             observation=np.zeros((capacity, *observation_shape), np.float32),
-            action=np.zeros((capacity, num_vertices), np.int32),
+            action=np.zeros((capacity, action_length), action_dtype),
             reward=np.zeros(capacity, np.float32),
             discount=np.zeros(capacity, np.float32),
             next_observation=np.zeros((capacity, *observation_shape), np.float32),
@@ -70,4 +71,6 @@ class Ring:
 
     def take(self, places: NDArray[np.intp]) -> Batch:
         """The transitions at these places."""
-        return Batch(*(None if array is None else array[places] for array in self.arrays))  # type: ignore[arg-type]
+        arrays: tuple[Any, ...] = self.arrays
+        taken: Any = (None if array is None else array.take(places, axis=0) for array in arrays)
+        return Batch(*taken)

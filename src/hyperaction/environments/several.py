@@ -1,0 +1,174 @@
+"""Environments side by side, as the training loop sees them: one is several too."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import iterate
+from numpy.typing import NDArray
+
+from hyperaction.environments.actions import ActionMap
+from hyperaction.environments.factored import Factored, flat_shape, flattened
+
+Masks = NDArray[np.bool_] | None
+
+
+class Steps(NamedTuple):
+    """What the environments answered; `real` is false where one only began a new episode."""
+
+    observation: NDArray[np.float32]
+    reward: NDArray[np.float64]
+    terminated: NDArray[np.bool_]
+    truncated: NDArray[np.bool_]
+    mask: Masks
+    real: NDArray[np.bool_]
+
+
+class Environments(Protocol):
+    """Environments that begin anew by themselves; `observation` and `mask` are what to act on."""
+
+    count: int
+    actions: ActionMap
+    observation_shape: tuple[int, ...]
+    observation: NDArray[np.float32]
+    mask: Masks
+
+    def reset(self, seed: int | None = None) -> None:
+        """Starts all episodes."""
+        ...
+
+    def step(self, actions: NDArray[Any]) -> Steps:
+        """Takes one action in each; what it gives is the true next observation, also at an end."""
+        ...
+
+    def flatten(self, observation: Any) -> NDArray[np.float32]:
+        """One observation as the environment gives it, ready for a network."""
+        ...
+
+
+class Single:
+    """One environment."""
+
+    def __init__(self, env: Factored) -> None:
+        self.env = env
+        self.count = 1
+        self.actions = env.actions
+        self.observation_shape = env.observation_shape
+        self._real = np.ones(1, bool)
+
+    def reset(self, seed: int | None = None) -> None:
+        """Starts an episode."""
+        observation, mask = self.env.reset(seed)
+        self.observation = observation[None]
+        self.mask = None if mask is None else mask[None]
+
+    def step(self, actions: NDArray[Any]) -> Steps:
+        """Takes the action; begins anew at an end."""
+        found = self.env.step(actions[0])
+        observation = found.observation[None]
+        mask = self._masks(found.mask)
+        if found.terminated or found.truncated:
+            start, start_mask = self.env.reset()
+            self.observation, self.mask = start[None], self._masks(start_mask)
+        else:
+            self.observation, self.mask = observation, mask
+        return Steps(
+            observation,
+            np.array([found.reward]),
+            np.array([found.terminated]),
+            np.array([found.truncated]),
+            mask,
+            self._real,
+        )
+
+    def flatten(self, observation: Any) -> NDArray[np.float32]:
+        """One observation as the environment gives it, ready for a network."""
+        return self.env.flatten(observation)
+
+    def _masks(self, mask: NDArray[np.bool_] | None) -> Masks:
+        if self.mask is None:
+            _no_late_mask(mask)
+            return None
+        return np.ones_like(self.mask) if mask is None else mask[None]
+
+
+class Vector:
+    """A Gymnasium vector environment, whichever way it begins anew."""
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], actions: ActionMap) -> None:
+        self.env = env
+        self.count = int(env.num_envs)
+        self.actions = actions
+        self.observation_shape = flat_shape(env.single_observation_space, str(env))
+        self._mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
+        self._ended = np.zeros(self.count, bool)
+
+    def reset(self, seed: int | None = None) -> None:
+        """Starts all episodes."""
+        observation, info = self.env.reset(seed=seed)
+        self._ended[:] = False
+        self.mask = None
+        self.observation = self._flat(observation)
+        if "action_mask" in info:
+            self.mask = np.ones((self.count, np.shape(info["action_mask"])[1]), bool)
+            self.mask = self._masks(info)
+
+    def step(self, actions: NDArray[Any]) -> Steps:
+        """Takes one action in each."""
+        chosen = np.stack([self.actions(action) for action in actions])
+        raw, reward, terminated, truncated, info = self.env.step(chosen)
+        observation, mask = self._flat(raw), self._masks(info)
+        ended = np.asarray(terminated | truncated)
+        real = np.ones(self.count, bool)
+        self.observation, self.mask = observation, mask
+        if self._mode is AutoresetMode.NEXT_STEP:
+            # The step after an end took no action: it gave the first observation of an episode.
+            real, self._ended = ~self._ended, ended
+        elif ended.any() and self._mode is AutoresetMode.SAME_STEP:
+            observation, mask = self._finals(info, ended)
+        elif ended.any():
+            fresh, fresh_info = self.env.reset(options={"reset_mask": ended})
+            self.observation, self.mask = self._flat(fresh), self._masks(fresh_info)
+        return Steps(observation, np.asarray(reward, float), terminated, truncated, mask, real)
+
+    def flatten(self, observation: Any) -> NDArray[np.float32]:
+        """One observation as an environment gives it, ready for a network."""
+        return flattened(self.env.single_observation_space, observation)
+
+    def _finals(
+        self, info: dict[str, Any], ended: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float32], Masks]:
+        """The observations and masks that ended the episodes, among those that go on."""
+        observation = self.observation.copy()
+        mask = None if self.mask is None else self.mask.copy()
+        last = info.get("final_info", {}).get("action_mask")
+        for place in np.flatnonzero(ended):
+            observation[place] = self.flatten(info["final_obs"][place])
+            if mask is not None:
+                mask[place] = True if last is None else last[place]
+        return observation, mask
+
+    def _flat(self, observation: Any) -> NDArray[np.float32]:
+        if isinstance(self.env.single_observation_space, spaces.Box):
+            # A copy: vector environments may write the next observation into the same array.
+            return np.array(observation, np.float32)
+        each = iterate(self.env.observation_space, observation)
+        return np.stack([self.flatten(one) for one in each])
+
+    def _masks(self, info: dict[str, Any]) -> Masks:
+        given = info.get("action_mask")
+        if self.mask is None:
+            _no_late_mask(given)
+            return None
+        if given is None:
+            return np.ones_like(self.mask)
+        there = np.asarray(info.get("_action_mask", np.ones(self.count, bool)))
+        return np.where(there[:, None], np.asarray(given, bool), True)
+
+
+def _no_late_mask(mask: Any) -> None:
+    if mask is not None:
+        raise ValueError("an action_mask came from step but none from reset; give it in both")

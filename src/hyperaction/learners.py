@@ -1,0 +1,275 @@
+"""Agents in the shape people know: made for an environment, then `learn`, `act`, `save`, `load`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import gymnasium
+import jax
+import numpy as np
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
+
+from hyperaction.agents.build import build
+from hyperaction.agents.settings import AgentName, LoopSettings, PresetName, preset
+from hyperaction.environments import Environments, Factored, Single, Vector, make_env
+from hyperaction.environments.actions import ActionMap, action_map, continuous
+from hyperaction.saving import Saved, arrays_of, filled, load, save
+from hyperaction.training import Callback, Episode, Evaluation, Flat, Programs, Training, train
+
+AnyEnv = str | gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
+
+
+class Learner:
+    """An agent and the environment that it learns in.
+
+    Args:
+        env: A Gymnasium environment, a vector of them, or an id.
+        rank: All hyperedges up to this order; by default the agent's own.
+        preset: `"physical"`, the paper's settings, or `"modern"`, which learns faster.
+        seed: Where all random numbers come from.
+        bins: Sub-actions per dimension of a `Box` action space: one number, or one per dimension.
+        action_shape: The sizes that a `Discrete` action space is the product of.
+        changes: Any other settings of the agent, by name.
+    """
+
+    name: ClassVar[AgentName]
+
+    def __init__(
+        self,
+        env: AnyEnv,
+        *,
+        rank: int | None = None,
+        preset: PresetName = "physical",
+        seed: int = 0,
+        bins: Sequence[int] | int = 5,
+        action_shape: Sequence[int] = (),
+        **changes: Any,
+    ) -> None:
+        settings = _settings(self.name, preset, rank, changes)
+        bins = (bins,) if isinstance(bins, int) else tuple(bins)
+        raw = make_env(env) if isinstance(env, str) else env
+        space = raw.single_action_space if isinstance(raw, VectorEnv) else raw.action_space
+        real = self.name == "ddpg"
+        actions = continuous(space) if real else action_map(space, bins, action_shape)
+        self._begin(_environments(raw, actions), settings, seed)
+
+    def _begin(self, env: Environments, settings: LoopSettings, seed: int) -> None:
+        self.settings, self.actions = settings, env.actions
+        self.observation_shape = env.observation_shape
+        self.agent = build(settings, *_action(env.actions), env.observation_shape)
+        self.training: Training | None = Training(self.agent, env, seed)
+        self.programs = self.training.programs
+
+    @property
+    def step(self) -> int:
+        """Environment steps that the agent has learned from."""
+        return self._step if self.training is None else self.training.step
+
+    @property
+    def state(self) -> Any:
+        """All that the agent has learned, one pytree."""
+        return (self._state if self.training is None else self.training.state).tree
+
+    def learn(
+        self, steps: int, callback: Callback | Sequence[Callback] | Callable[..., Any] | None = None
+    ) -> Self:
+        """Learns for so many more steps.
+
+        Args:
+            steps: Environment steps, counted over all environments of a vector.
+            callback: One callback or several; or a function of the training, called every step.
+                What returns False stops the learning.
+        """
+        if self.training is None:
+            raise ValueError("an agent loaded without an environment cannot learn; pass env=")
+        if steps < 1:
+            raise ValueError(f"steps {steps} is below 1")
+        train(self.training, self.training.step + steps, _callbacks(callback), whole_episodes=False)
+        return self
+
+    def act(self, observation: Any, mask: Any = None) -> Any:
+        """The greedy action, as the environment takes it; for a batch of observations, each one's.
+
+        Args:
+            observation: As the environment gives it.
+            mask: What is allowed, per sub-action or per entry of the hyperedges' tables.
+        """
+        batch, single = self._observations(observation)
+        masks = None if mask is None else np.asarray(mask, bool)
+        if single and masks is not None:
+            masks = masks[None]
+        state = self._state if self.training is None else self.training.state
+        chosen = np.asarray(self.programs.act(state, batch, masks))
+        actions = [self.actions(action) for action in chosen]
+        return actions[0] if single else np.stack(actions)
+
+    def evaluate(
+        self,
+        env: AnyEnv,
+        episodes: int = 10,
+        seed: int = 0,
+        told: Callable[[Episode], None] = lambda episode: None,
+    ) -> list[Episode]:
+        """Episodes of the almost greedy policy in an environment that it does not learn in."""
+        raw = make_env(env) if isinstance(env, str) else env
+        if isinstance(raw, VectorEnv):
+            raise ValueError("evaluate takes one environment, not a vector")
+        judged = Single(Factored(raw, self.actions))
+        state = self._state if self.training is None else self.training.state
+        judge = Evaluation(self.agent, self.programs, judged, seed)
+        played: list[Episode] = []
+        for _ in range(episodes):
+            played.append(judge.episode(state))
+            told(played[-1])
+        return played
+
+    def save(self, path: str | Path) -> None:
+        """Writes the agent into one file; `load` brings it back."""
+        save(Path(path), self._saved())
+
+    @classmethod
+    def load(cls, path: str | Path, env: AnyEnv | None = None, *, seed: int = 0) -> Self:
+        """The agent of a file, or of a run's directory; with an environment it can learn on."""
+        saved = load(Path(path))
+        if saved.name != cls.name:
+            raise ValueError(f"{path} holds the agent {saved.name}, not {cls.name}")
+        learner = cls.__new__(cls)
+        if env is None:
+            learner._restore(saved)
+            return learner
+        raw = make_env(env) if isinstance(env, str) else env
+        envs = _environments(raw, saved.actions)
+        if envs.observation_shape != saved.observation_shape:
+            raise ValueError(
+                f"{path} knows observations of shape {saved.observation_shape}, the environment "
+                f"gives {envs.observation_shape}"
+            )
+        learner._begin(envs, saved.settings, seed)
+        assert learner.training is not None
+        learner.training.go_on(filled(learner.state, saved.arrays), saved.step)
+        return learner
+
+    def _restore(self, saved: Saved) -> None:
+        self.settings, self.actions = saved.settings, saved.actions
+        self.observation_shape = saved.observation_shape
+        self.agent = build(saved.settings, *_action(saved.actions), saved.observation_shape)
+        self.training = None
+        self.programs = Programs(self.agent)
+        template = jax.eval_shape(self.agent.start, jax.random.key(0))
+        self._state, self._step = Flat(filled(template, saved.arrays)), saved.step
+
+    def _saved(self) -> Saved:
+        return Saved(
+            self.name,
+            self.settings,
+            self.actions,
+            self.observation_shape,
+            self.step,
+            arrays_of(self.state),
+        )
+
+    def _observations(self, observation: Any) -> tuple[NDArray[np.float32], bool]:
+        if isinstance(observation, (dict, tuple)):
+            if self.training is None:
+                raise ValueError("to act on a Dict or Tuple, load the agent with env=")
+            return self.training.env.flatten(observation)[None], True
+        array = np.asarray(observation, np.float32)
+        if array.shape == self.observation_shape:
+            return array[None], True
+        if array.shape[1:] == self.observation_shape:
+            return array, False
+        raise ValueError(
+            f"an observation has shape {self.observation_shape}, this one has {array.shape}"
+        )
+
+
+class HGQN(Learner):
+    """A hypergraph Q-network."""
+
+    name = "hgqn"
+
+
+class DQN(Learner):
+    """A deep Q-network: one value for every joint action."""
+
+    name = "dqn"
+
+
+class Rainbow(Learner):
+    """The paper's simplified Rainbow."""
+
+    name = "rainbow"
+
+
+class HGRainbow(Learner):
+    """The simplified Rainbow on a hypergraph."""
+
+    name = "hg-rainbow"
+
+
+class BDQN(Learner):
+    """Branching DQN: every vertex learns by itself."""
+
+    name = "bdqn"
+
+
+class DDPG(Learner):
+    """Deep deterministic policy gradients, for `Box` actions as they are."""
+
+    name = "ddpg"
+
+
+LEARNERS: dict[AgentName, type[Learner]] = {
+    each.name: each for each in (HGQN, DQN, Rainbow, HGRainbow, BDQN, DDPG)
+}
+
+
+def _settings(
+    name: AgentName, kind: PresetName, rank: int | None, changes: dict[str, Any]
+) -> LoopSettings:
+    settings = preset(name, kind)
+    names = [field.name for field in fields(settings)]
+    if rank is not None:
+        if "orders" not in names or name in ("dqn", "rainbow"):
+            raise ValueError(f"{name} has no rank; hgqn and hg-rainbow have")
+        changes = {"orders": tuple(range(1, rank + 1)), **changes}
+    for change in changes:
+        if change not in names:
+            near = difflib.get_close_matches(change, names, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+            raise ValueError(f"{name} has no setting {change}; {hint}")
+    frozen: dict[str, Any] = {
+        key: tuple(v) if isinstance(v, list) else v for key, v in changes.items()
+    }
+    return replace(settings, **frozen)
+
+
+def _environments(
+    env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any], actions: ActionMap
+) -> Environments:
+    if isinstance(env, VectorEnv):
+        return Vector(env, actions)
+    return Single(Factored(env, actions))
+
+
+def _action(actions: ActionMap) -> tuple[tuple[int, ...], int]:
+    low = getattr(actions, "low", None)
+    return actions.sizes, len(actions.sizes) if low is None else len(low)
+
+
+class _EveryStep(Callback):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def on_step(self, training: Training) -> bool | None:
+        return self.function(training)
+
+
+def _callbacks(given: Any) -> list[Callback]:
+    several = given if isinstance(given, (list, tuple)) else [] if given is None else [given]
+    return [each if isinstance(each, Callback) else _EveryStep(each) for each in several]

@@ -1,0 +1,75 @@
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hyperaction.report.compare import Curve, grouped, inside, sentence, table
+from hyperaction.studies.physical import published
+
+CONFIG = {
+    "env": "HalfCheetahBulletEnv-v0",
+    "agent": "hgqn",
+    "settings": {"orders": [1, 2], "edges": [], "mixer": "sum"},
+}
+
+
+def changed(**settings):
+    return {**CONFIG, "settings": {**CONFIG["settings"], **settings}}
+
+
+def test_runs_find_what_was_published_for_them():
+    found = published(CONFIG)
+    assert found.agent == "hgqn-r2-sum"
+    assert found.steps[0] == 10_000
+    assert found.steps[-1] == 3_000_000
+    assert (found.minimum <= found.mean).all()
+    assert (found.mean <= found.maximum).all()
+    # The means that the authors' figures show: 920 at 300,000 steps, 2001 at a million.
+    late = found.mean[-10:].mean()
+    assert late == pytest.approx(2509, abs=5)
+    assert published({**CONFIG, "agent": "bdqn"}).agent == "bdqn"
+    for other in (changed(orders=[2]), changed(edges=["0"]), changed(mixer="universal")):
+        assert published(other) is None
+    assert published({**CONFIG, "env": "CartPole-v1"}) is None
+
+
+REFERENCE = Path(__file__).parent.parent.parent / "shared" / "reference" / "physical_published.csv"
+
+
+@pytest.mark.skipif(not REFERENCE.exists(), reason="the authors' files are not beside the project")
+def test_the_published_table_is_the_authors():
+    with REFERENCE.open() as file:
+        rows = [row for row in csv.DictReader(file) if row["agent"] == "hgqn-r2-sum"]
+    found = published(CONFIG)
+    for step in (10_000, 300_000, 3_000_000):
+        returns = [
+            float(row["eval_return"])
+            for row in rows
+            if row["domain"] == "HalfCheetahBulletEnv" and int(row["step"]) == step
+        ]
+        place = int(np.flatnonzero(found.steps == step)[0])
+        ours = [found.mean[place], found.minimum[place], found.maximum[place]]
+        np.testing.assert_allclose(ours, [np.mean(returns), min(returns), max(returns)], atol=0.51)
+
+
+def test_evaluations_are_counted_inside_above_and_below():
+    spread = published(CONFIG)
+    steps = np.array([500, 10_000, 20_000, 30_000, 4_000_000])
+    returns = np.array([0.0, spread.maximum[0] + 1, spread.minimum[1] - 1, spread.mean[2], 0.0])
+    curve = Curve("mine", "HalfCheetahBulletEnv-v0", steps, returns)
+    assert inside(curve, spread) == {"inside": 1, "above": 1, "below": 1}
+    assert "1 of 3 evaluations" in sentence(curve, spread)
+    early = curve._replace(steps=steps[:1], returns=returns[:1])
+    assert "no evaluation at the published steps" in sentence(early, spread)
+
+
+def test_runs_of_the_same_agent_and_domain_share_a_table():
+    spread = published(CONFIG)
+    steps = np.arange(1, 31) * 10_000
+    curves = [Curve(name, CONFIG["env"], steps, steps / 300.0) for name in ("a", "b")]
+    groups = grouped([(curves[0], spread), (curves[1], spread), (curves[0], None)])
+    assert [len(group.curves) for group in groups] == [2, 1]
+    found = table(groups[0], rows=4)
+    assert found.row_count == 4
+    assert [column.header for column in found.columns][:3] == ["steps", "a", "b"]

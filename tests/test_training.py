@@ -1,0 +1,289 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from hyperaction.learners import BDQN, DDPG, DQN, HGQN, HGRainbow, Rainbow
+from hyperaction.training import Callback
+
+
+class Climbing(gymnasium.Env):
+    """A contextual bandit whose best joint action needs its pair: one slip of it is punished.
+
+    On average over the other vertex, the third sub-action of each is best, and so it is for any
+    sum over single vertices; in the other context, sub-actions count backwards.
+    """
+
+    PAYOFF = np.array([[1.1, -3.0, 0.0], [-3.0, 0.7, 0.6], [0.0, 0.0, 0.5]])
+
+    observation_space = spaces.Box(-1, 1, (1,))
+    action_space = spaces.MultiDiscrete([3, 3])
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.context = self.np_random.choice([-1.0, 1.0])
+        return np.array([self.context], np.float32), {}
+
+    def step(self, action):
+        payoff = self.PAYOFF if self.context > 0 else self.PAYOFF[::-1, ::-1]
+        reward = float(payoff[tuple(action)])
+        return np.array([self.context], np.float32), reward, True, False, {}
+
+
+SMALL = {
+    "hidden": (32,), "total_width": 64, "learning_rate": 5e-3, "optimiser_epsilon": 1e-8,
+    "replay_start": 100, "target_period": 50, "epsilon": 1.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "expected"),
+    [
+        (HGQN, {"rank": 1}, 0.5),
+        (HGQN, {"rank": 2}, 1.1),
+        (DQN, {}, 1.1),
+        (HGQN, {"rank": 2, "mixer": "universal"}, 1.1),
+        (Rainbow, {}, 1.1),
+        (HGRainbow, {"rank": 2}, 1.1),
+        (HGQN, {"rank": 2, "layer_norm": True, "polyak": 0.05, "loss": "huber"}, 1.1),
+        (HGQN, {"rank": 2, "optimiser": "rmsprop", "optimiser_epsilon": 1e-5}, 1.1),
+        (BDQN, {}, 0.5),
+        (BDQN, {"branching": "independent", "dueling": True, "double": True}, 0.5),
+    ],
+    ids=str,
+)
+def test_only_agents_that_see_pairs_climb(kind, changes, expected):
+    learner = kind(Climbing(), **{**SMALL, **changes}).learn(1500)
+    returns = [episode.total for episode in learner.evaluate(Climbing(), 200)]
+    assert np.mean(returns) == pytest.approx(expected, abs=0.05)
+
+
+class Aiming(gymnasium.Env):
+    """The reward is how near each number of the action is to the observation's."""
+
+    observation_space = spaces.Box(-1, 1, (2,))
+    action_space = spaces.Box(np.array([-2.0, 0.0]), np.array([2.0, 1.0]), dtype=np.float64)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.aim = self.np_random.uniform(-0.8, 0.8, 2)
+        return self.aim.astype(np.float32), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        scaled = np.array([action[0] / 2.0, 2.0 * action[1] - 1.0])
+        miss = float(((scaled - self.aim) ** 2).sum())
+        return self.aim.astype(np.float32), -miss, True, False, {}
+
+
+@pytest.mark.parametrize("noise_kind", ["ou", "gaussian"])
+def test_ddpg_finds_the_aim(noise_kind):
+    learner = DDPG(
+        Aiming(), hidden=(32, 32), replay_start=200, actor_learning_rate=1e-3, weight_decay=0.0,
+        noise_kind=noise_kind, replay_size=5000,
+    )  # fmt: skip
+    before = np.mean([episode.total for episode in learner.evaluate(Aiming(), 100)])
+    learner.learn(2500)
+    after = np.mean([episode.total for episode in learner.evaluate(Aiming(), 100)])
+    assert before < -0.2
+    assert after > -0.03
+
+
+class Counting(gymnasium.Env):
+    """Observations count the steps of an episode; it ends itself or is cut short in turns."""
+
+    observation_space = spaces.Box(0, 1000, (1,))
+    action_space = spaces.MultiDiscrete([2, 2])
+
+    def __init__(self, length=4, with_mask=False):
+        self.length, self.with_mask, self.episode = length, with_mask, 0
+
+    @property
+    def info(self):
+        mask = np.ones(4, bool)
+        mask[self.count % 2] = False
+        return {"action_mask": mask} if self.with_mask else {}
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.count = 100 * self.episode
+        self.episode += 1
+        return np.array([self.count], np.float32), self.info
+
+    def step(self, action):
+        if self.with_mask:
+            assert action[0] != self.count % 2
+        self.count += 1
+        over = self.count % 100 == self.length
+        terminated = over and self.episode % 2 == 0
+        observation = np.array([self.count], np.float32)
+        return observation, 1.0, terminated, over and not terminated, self.info
+
+
+TINY = {"hidden": (8,), "total_width": 8, "minibatch": 4, "replay_start": 8, "replay_size": 999}
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize("with_mask", [False, True])
+def test_vectors_store_what_single_environments_store(mode, with_mask):
+    def stored(env, steps):
+        learner = HGQN(env, n_step=2, **{**TINY, "replay_start": 500}).learn(steps)
+        ring = learner.training.ring
+        rows = zip(*(np.asarray(a[: len(ring)]).tolist() for a in ring.arrays if a is not None))  # noqa: B905
+        # Actions are random, the rest is not.
+        return sorted(str([row[0], *row[2:]]) for row in rows), learner.step
+
+    single, _ = stored(Counting(with_mask=with_mask), 40)
+    vector = SyncVectorEnv([lambda: Counting(with_mask=with_mask)] * 3, autoreset_mode=mode)
+    several, steps = stored(vector, 120)
+    assert steps in (120, 121, 122)
+    assert set(several) == set(single)
+    assert len(several) >= 3 * len(single) - 3
+
+
+def test_the_replay_ratio_does_not_depend_on_the_number_of_environments():
+    updates = {}
+    for count in (1, 3):
+        env = SyncVectorEnv([Counting] * count, autoreset_mode=AutoresetMode.SAME_STEP)
+        learner = HGQN(env, update_period=2, **TINY).learn(90)
+        updates[count] = int(learner.state.optimiser.updates)
+    assert updates == {1: 41, 3: 41}
+
+
+def test_time_limits_bootstrap_and_terminations_do_not():
+    ring = HGQN(Counting(), **TINY).learn(16).training.ring
+    last = ring.arrays.next_observation[:16, 0] % 100 == 4
+    episode = ring.arrays.observation[:16, 0] // 100
+    terminated = last & (episode % 2 == 1)
+    np.testing.assert_allclose(ring.arrays.discount[:16], np.where(terminated, 0.0, 0.99))
+    assert last.sum() == 4
+
+
+def test_callbacks_are_told_and_can_stop():
+    class Told(Callback):
+        def __init__(self):
+            self.steps, self.episodes = 0, []
+
+        def on_step(self, training):
+            self.steps += 1
+
+        def on_episode(self, training, episode):
+            self.episodes.append(episode)
+            return len(self.episodes) < 3
+
+    told, every = Told(), []
+    learner = HGQN(Counting(), **TINY).learn(100, [told, lambda training: every.append(training)])
+    assert learner.step == told.steps == len(every) == 12
+    assert [tuple(episode) for episode in told.episodes] == [(4.0, 4)] * 3
+    assert learner.learn(5).step == 17
+
+
+@pytest.mark.parametrize("kind", [HGQN, BDQN, DDPG])
+def test_a_saved_agent_acts_the_same(kind, tmp_path):
+    small = {"hidden": (8, 8), "minibatch": 4, "replay_start": 20}
+    learner = kind(Aiming(), **small).learn(60)
+    file = tmp_path / "new" / "agent.safetensors"
+    learner.save(file)
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+    loaded, going_on = kind.load(file), kind.load(file, Aiming())
+    observations = np.random.default_rng(0).uniform(-1, 1, (5, 2))
+    expected = learner.act(observations)
+    assert expected.shape == (5, 2)
+    np.testing.assert_array_equal(loaded.act(observations), expected)
+    np.testing.assert_array_equal(going_on.act(observations[0]), expected[0])
+    assert Aiming.action_space.contains(loaded.act(observations[0]))
+    assert loaded.step == 60
+    assert going_on.learn(30).step == 90
+    with pytest.raises(ValueError, match="without an environment cannot learn"):
+        loaded.learn(1)
+    other = DQN if kind is not DQN else HGQN
+    with pytest.raises(ValueError, match=f"holds the agent {kind.name}, not dqn"):
+        other.load(file)
+    with pytest.raises(ValueError, match=r"shape \(2,\), this one has \(3,\)"):
+        loaded.act(np.zeros(3))
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(ValueError, match="holds no agent"):
+        kind.load(file)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: HGQN(Aiming(), learning_rat=1.0), "no setting learning_rat; did you mean learni"),
+        (lambda: DQN(Aiming(), rank=2), "dqn has no rank; hgqn and hg-rainbow have"),
+        (lambda: DDPG(Counting()), "ddpg acts in a Box of real numbers"),
+        (lambda: HGQN(Aiming(), rank=3), "order 3 on 2 vertices"),
+        (lambda: HGQN.load("nowhere"), "there is no file nowhere"),
+    ],
+)
+def test_mistakes_in_python_are_told(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def hyperaction(*args, check=True):
+    done = subprocess.run(
+        [sys.executable, "-m", "hyperaction", *map(str, args)], capture_output=True, text=True
+    )
+    assert not check or done.returncode == 0, done.stderr
+    return done
+
+
+def train(out: Path, seed: int):
+    hyperaction(
+        "train", "CartPole-v1", "--agent", "hgqn", "--steps", 300, "--seed", seed, "--hidden", 16,
+        "--replay-start", 64, "--minibatch", 16, "--out", out, "--phase-steps", 150,
+        "--evaluation-steps", 100,
+    )  # fmt: skip
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    for row in rows:
+        row.pop("steps_per_second", None)
+    return rows
+
+
+def test_the_same_seed_gives_the_same_metrics_and_another_does_not(tmp_path):
+    first, again, other = (
+        train(tmp_path / name, seed) for name, seed in (("a", 1), ("b", 1), ("c", 2))
+    )
+    assert first == again
+    assert first != other
+    assert [row["kind"] for row in first] == ["train", "eval"] * (len(first) // 2)
+    assert first[-1]["step"] >= 300
+    assert first[0]["step"] >= 150
+    config = json.loads((tmp_path / "a" / "config.json").read_text())
+    assert config["settings"]["hidden"] == [16]
+    assert config["seed"] == 1
+    names = sorted(path.name.split(".")[0] for path in (tmp_path / "a").iterdir())
+    assert names == ["agent", "config", "events", "metrics"]
+
+    played = hyperaction("evaluate", tmp_path / "a", "--episodes", 3).stdout
+    assert [line.split()[0] for line in played.splitlines()] == ["episode", "1", "2", "3", "mean"]
+    drawing = tmp_path / "compare.png"
+    compared = hyperaction("compare", tmp_path / "a", "--out", drawing)
+    assert "CartPole-v1" in compared.stdout
+    assert drawing.stat().st_size > 5_000
+    refused = hyperaction("compare", tmp_path, check=False)
+    assert (
+        refused.stderr == f"hyperaction: {tmp_path} holds no run: there is no config.json in it\n"
+    )
+
+
+@pytest.mark.parametrize("agent", ["hgqn", "ddpg"])
+def test_pybullet_runs_beside_what_was_published(agent, tmp_path):
+    done = hyperaction(
+        "train", "ReacherBulletEnv-v0", "--agent", agent, "--steps", 300, "--hidden", 16, 16,
+        "--replay-start", 100, "--phase-steps", 150, "--evaluation-steps", 1, "--out",
+        tmp_path / "run", "--no-tensorboard",
+    )  # fmt: skip
+    assert not [line for line in done.stdout.splitlines() if "argv" in line or "build" in line]
+    assert done.stderr == ""
+    if agent == "hgqn":
+        compared = hyperaction("compare", tmp_path / "run", "--out", tmp_path / "c.png").stdout
+        assert "hgqn-r1-sum" in compared
+        assert "no evaluation at the published steps, 10,000 to 3,000,000" in compared
