@@ -33,6 +33,8 @@ class Factored:
         self.actions = actions
         self.sizes = actions.sizes
         name = env.spec.id if env.spec else type(env.unwrapped).__name__
+        # Kept: wrappers look it up one after the other.
+        self._observation_space = env.observation_space
         self.observation_shape = flat_shape(env.observation_space, name)
 
     def reset(
@@ -59,7 +61,7 @@ class Factored:
 
     def flatten(self, observation: Any) -> NDArray[np.float32]:
         """An observation as the environment gives it, ready for a network."""
-        return flattened(self.env.observation_space, observation)
+        return flattened(self._observation_space, observation)
 
 
 def flat_shape(space: spaces.Space[Any], name: str) -> tuple[int, ...]:
