@@ -1,4 +1,5 @@
 import dataclasses
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +12,13 @@ from hyperaction.agents.adam import adam
 from hyperaction.agents.ddpg import DDPGAgent
 from hyperaction.agents.exploration import EpsilonGreedy, Noise, random_share
 from hyperaction.agents.minibatch import Minibatch
-from hyperaction.agents.settings import AGENTS, DDPGSettings, ValueSettings, preset
+from hyperaction.agents.settings import (
+    AGENTS,
+    DDPGSettings,
+    ValueSettings,
+    _check_kind,
+    preset,
+)
 from hyperaction.agents.value import ValueAgent
 from hyperaction.losses import huber, squared, td_target
 
@@ -253,6 +260,21 @@ def test_presets_are_data():
 def test_settings_that_make_no_sense_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         ValueSettings(**changes)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "kind", "message"),
+    [
+        ("loss", "l1", Literal["mse", "huber"], "--loss 'l1' is not one of mse, huber"),
+        ("hidden", 64, tuple[int, ...], "--hidden 64 is not a list of int"),
+        ("hidden", (64, "a"), tuple[int, ...], "is not a list of int"),
+        ("minibatch", 4.0, int, "--minibatch 4.0 is not of the kind int"),
+        ("discount", "x", float, "--discount 'x' is not of the kind float"),
+    ],
+)
+def test_settings_of_the_wrong_kind_are_refused(option, value, kind, message):
+    with pytest.raises(ValueError, match=message):
+        _check_kind(option, value, kind)
 
 
 def test_hyperedges_can_be_given_by_hand():

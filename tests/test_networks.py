@@ -22,13 +22,13 @@ def observations(count, seed=0):
     return jax.random.normal(jax.random.key(seed), (count, *OBSERVATION))
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(hypergraphs(), st.integers(1, 7))
 def test_stacked_blocks_equal_one_head_after_the_other(hypergraph, width):
     blocks = Blocks(hypergraph, features=6, width=width, key=jax.random.key(0))
     blocks = eqx.tree_at(lambda b: b.biases, blocks, jnp.arange(float(hypergraph.num_outputs)))
     state = jax.random.normal(jax.random.key(1), (6,))
-    outputs = blocks(state)
+    outputs = jax.jit(lambda blocks, state: blocks(state))(blocks, state)
     heads = np.maximum(blocks.hidden(state), 0).reshape(-1, width)
     tables = [table for stack in blocks.weights for table in np.asarray(stack)]
     for edge, part in enumerate(hypergraph.slices):
@@ -39,11 +39,14 @@ def test_stacked_blocks_equal_one_head_after_the_other(hypergraph, width):
         assert any(np.allclose(found, candidate, atol=1e-4) for candidate in candidates)
     action = np.array([size - 1 for size in hypergraph.sizes], np.int32)
     representation = hypergraph.representation(outputs, action)
-    np.testing.assert_allclose(
-        blocks.representation(state, action), representation, rtol=1e-4, atol=1e-4
-    )
+    found = jax.jit(lambda blocks, state: blocks.representation(state, action))(blocks, state)
+    np.testing.assert_allclose(found, representation, rtol=1e-4, atol=1e-4)
+    # Learning may move the weights that pad a table; they must not count.
+    blocks = eqx.tree_at(lambda b: b.weights, blocks, tuple(w + 0.3 for w in blocks.weights))
+    outputs = np.asarray(jax.jit(lambda blocks, state: blocks(state))(blocks, state))
     means = [np.mean(outputs[part]) for part in hypergraph.slices]
-    np.testing.assert_allclose(blocks.table_means(state), means, rtol=1e-5, atol=1e-5)
+    found = jax.jit(lambda blocks, state: blocks.table_means(state))(blocks, state)
+    np.testing.assert_allclose(found, means, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("mixer", MIXERS)

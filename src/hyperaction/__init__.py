@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from hyperaction.version import __version__
+
 if TYPE_CHECKING:
     from hyperaction.blocks import Blocks as Blocks
     from hyperaction.blocks import head_width as head_width
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
     from hyperaction.networks import QNetwork as QNetwork
     from hyperaction.training import Callback as Callback
     from hyperaction.training import Episode as Episode
-
-__version__ = "0.1.0"
 
 # Names are imported when first used, so that the command answers before JAX is loaded.
 _HOMES = {

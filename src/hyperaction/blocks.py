@@ -97,13 +97,16 @@ class Blocks(eqx.Module):
         """The mean of each hyperedge's table, from the mean weights: no output is needed."""
         heads = self._heads(state)
         stacks = _stacks(self.hypergraph.table_sizes)
-        sums = [
-            jnp.einsum("hw,hw->h", _take(heads, stack), weights.sum(axis=1))
-            for stack, weights in zip(stacks, self.weights, strict=True)
-        ]
+        sizes = np.array(self.hypergraph.table_sizes)
+        sums = []
+        for stack, weights in zip(stacks, self.weights, strict=True):
+            # The mean is over a hyperedge's own table, not over what pads it.
+            inside = np.arange(weights.shape[1]) < sizes[stack, None]
+            total = jnp.einsum("htw,ht->hw", weights, inside.astype(np.float32))
+            sums.append(jnp.einsum("hw,hw->h", _take(heads, stack), total))
         in_order = _take(jnp.concatenate(sums), np.argsort(np.concatenate(stacks)))
         biases = jnp.add.reduceat(self.biases, self.hypergraph.offsets)
-        return (in_order + biases) / np.array(self.hypergraph.table_sizes, np.float32)
+        return (in_order + biases) / sizes.astype(np.float32)
 
 
 def _stacks(table_sizes: Sequence[int]) -> list[NDArray[np.intp]]:

@@ -26,14 +26,15 @@ def train(args: Sequence[str]) -> None:
     options = _parse(options_type, "train", args, default=default)
     from rich.console import Console
 
-    from hyperaction.running import Prepared
+    from hyperaction.running import Prepared, StoppedError
     from hyperaction.runs import Run
 
     prepared = Prepared(options)
     console = Console()
     console.print(_about(options.env, prepared.agent), highlight=False)
+    settings = {"fresh": options.fresh, "tensorboard": options.tensorboard}
     with (
-        Run(options.out, options.config(), tensorboard=options.tensorboard) as run,
+        Run(options.out, options.config(), **settings) as run,
         _progress(console, "{task.fields[more]}") as bar,
     ):
         task = bar.add_task("training", total=options.steps, more="")
@@ -49,11 +50,15 @@ def train(args: Sequence[str]) -> None:
             bar.update(task, completed=min(step, options.steps), more=more)
 
         try:
-            prepared.train(run, progress)
+            prepared.train(run, progress, lambda news: console.print(news, highlight=False))
+        except StoppedError as stop:
+            raise UserError(f"{stop}; the same command goes on from there", code=130) from None
         except KeyboardInterrupt:
-            raise UserError(f"stopped; what was measured is in {options.out}", code=130) from None
-    console.print(f"Written: {options.out / 'metrics.jsonl'}", soft_wrap=True)
-    console.print(f"Play it: hyperaction evaluate {options.out}", soft_wrap=True)
+            raise UserError(
+                "stopped at once; the same command goes on from the last checkpoint", code=130
+            ) from None
+    console.print(f"Written: {options.out / 'metrics.jsonl'}", soft_wrap=True, markup=False)
+    console.print(f"Play it: hyperaction evaluate {options.out}", soft_wrap=True, markup=False)
 
 
 def _about(env: str, agent: Any) -> str:
@@ -72,11 +77,12 @@ def evaluate(args: Sequence[str]) -> None:
     from hyperaction.running import play
 
     console = Console()
-    console.print("  episode     return    length")
     count = 0
 
     def told(episode: Any) -> None:
         nonlocal count
+        if not count:
+            console.print("  episode     return    length")
         count += 1
         console.print(f"{count:>9} {episode.total:>10.1f} {episode.length:>9}", highlight=False)
 
@@ -113,7 +119,7 @@ def compare(args: Sequence[str]) -> None:
         for curve in group.curves:
             if group.published is not None:
                 console.print(report.sentence(curve, group.published), highlight=False)
-    console.print(f"Written: {report.draw(groups, options.out)}", soft_wrap=True)
+    console.print(f"Written: {report.draw(groups, options.out)}", soft_wrap=True, markup=False)
 
 
 def bandits(args: Sequence[str]) -> None:
@@ -154,7 +160,9 @@ def bandits(args: Sequence[str]) -> None:
     for finding in report.findings(errors, scales):
         verdict = {True: "holds", False: "does not hold", None: "cannot be told"}[finding.holds]
         console.print(f"{finding.claim}: [bold]{verdict}[/bold] ({finding.evidence})")
-    console.print("Written: " + " ".join(str(file) for file in written), soft_wrap=True)
+    console.print(
+        "Written: " + " ".join(str(file) for file in written), soft_wrap=True, markup=False
+    )
 
 
 def bench(args: Sequence[str]) -> None:
@@ -193,7 +201,7 @@ def _bench_maximise(args: Sequence[str]) -> None:
     figure = report.draw_growth(rows["growth"], settings.out)
     console.print(report.exact_table(rows["exact"]))
     console.print(report.large_table(rows["large"]))
-    console.print(f"Written: {file} {figure}", soft_wrap=True)
+    console.print(f"Written: {file} {figure}", soft_wrap=True, markup=False)
 
 
 def _bench_train(args: Sequence[str]) -> None:
@@ -216,7 +224,7 @@ def _bench_train(args: Sequence[str]) -> None:
     console.print(report.split_table(found))
     for sentence in report.sentences(found):
         console.print(sentence, highlight=False)
-    console.print(f"Written: {file}", soft_wrap=True)
+    console.print(f"Written: {file}", soft_wrap=True, markup=False)
 
 
 def _one_core() -> None:
@@ -243,6 +251,8 @@ class UserError(Exception):
 def main(args: Sequence[str] | None = None) -> int:
     """Runs the command that the arguments name; the exit code."""
     args = sys.argv[1:] if args is None else list(args)
+    if "" not in sys.path:  # So that module:Id finds a module beside the user.
+        sys.path.insert(0, "")
     commands = {name: run for group in COMMANDS.values() for name, run in group.items()}
     try:
         if not args or args[0] in ("-h", "--help"):
@@ -258,6 +268,9 @@ def main(args: Sequence[str] | None = None) -> int:
         commands[args[0]](args[1:])
     except BrokenPipeError:  # Whoever read the output has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except MemoryError as error:
+        print(f"hyperaction: there is not enough memory: {error}", file=sys.stderr)
         return 1
     except (UserError, ValueError, RuntimeError, OSError) as error:
         print(f"hyperaction: {error}", file=sys.stderr)

@@ -15,11 +15,27 @@ from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 from hyperaction.agents.build import build
-from hyperaction.agents.settings import AgentName, LoopSettings, PresetName, preset
+from hyperaction.agents.settings import (
+    PRESETS,
+    AgentName,
+    LoopSettings,
+    PresetName,
+    preset,
+    with_rank,
+)
 from hyperaction.environments import Environments, Factored, Single, Vector, make_env
 from hyperaction.environments.actions import ActionMap, action_map, continuous
 from hyperaction.saving import Saved, arrays_of, filled, load, save
-from hyperaction.training import Callback, Episode, Evaluation, Flat, Programs, Training, train
+from hyperaction.training import (
+    Callback,
+    Episode,
+    Evaluation,
+    Flat,
+    Programs,
+    Training,
+    allowed,
+    train,
+)
 
 AnyEnv = str | gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
 
@@ -61,19 +77,23 @@ class Learner:
     def _begin(self, env: Environments, settings: LoopSettings, seed: int) -> None:
         self.settings, self.actions = settings, env.actions
         self.observation_shape = env.observation_shape
-        self.agent = build(settings, *_action(env.actions), env.observation_shape)
+        self.agent = build(settings, env.actions, env.observation_shape)
         self.training: Training | None = Training(self.agent, env, seed)
         self.programs = self.training.programs
 
     @property
     def step(self) -> int:
         """Environment steps that the agent has learned from."""
-        return self._step if self.training is None else self.training.step
+        return self._loaded_step if self.training is None else self.training.step
 
     @property
     def state(self) -> Any:
         """All that the agent has learned, one pytree."""
-        return (self._state if self.training is None else self.training.state).tree
+        return self._flat_state.tree
+
+    @property
+    def _flat_state(self) -> Flat:
+        return self._loaded_state if self.training is None else self.training.state
 
     def learn(
         self, steps: int, callback: Callback | Sequence[Callback] | Callable[..., Any] | None = None
@@ -103,8 +123,9 @@ class Learner:
         masks = None if mask is None else np.asarray(mask, bool)
         if single and masks is not None:
             masks = masks[None]
-        state = self._state if self.training is None else self.training.state
-        chosen = np.asarray(self.programs.act(state, batch, masks))
+        if masks is not None and (masks.ndim != 2 or len(masks) != len(batch)):
+            raise ValueError(f"{len(batch)} observations need as many masks, not {masks.shape}")
+        chosen = allowed(np.asarray(self.programs.act(self._flat_state, batch, masks)))
         actions = [self.actions(action) for action in chosen]
         return actions[0] if single else np.stack(actions)
 
@@ -120,12 +141,15 @@ class Learner:
         if isinstance(raw, VectorEnv):
             raise ValueError("evaluate takes one environment, not a vector")
         judged = Single(Factored(raw, self.actions))
-        state = self._state if self.training is None else self.training.state
-        judge = Evaluation(self.agent, self.programs, judged, seed)
+        self._check_fits(judged, raw.action_space)
+        judge = Evaluation(self.agent, self.programs, lambda: judged)
+        judge.begin(seed)
         played: list[Episode] = []
         for _ in range(episodes):
-            played.append(judge.episode(state))
-            told(played[-1])
+            episode = judge.episode(self._flat_state)
+            assert episode is not None
+            played.append(episode)
+            told(episode)
         return played
 
     def save(self, path: str | Path) -> None:
@@ -144,11 +168,9 @@ class Learner:
             return learner
         raw = make_env(env) if isinstance(env, str) else env
         envs = _environments(raw, saved.actions)
-        if envs.observation_shape != saved.observation_shape:
-            raise ValueError(
-                f"{path} knows observations of shape {saved.observation_shape}, the environment "
-                f"gives {envs.observation_shape}"
-            )
+        learner.actions, learner.observation_shape = saved.actions, saved.observation_shape
+        space = raw.single_action_space if isinstance(raw, VectorEnv) else raw.action_space
+        learner._check_fits(envs, space)
         learner._begin(envs, saved.settings, seed)
         assert learner.training is not None
         learner.training.go_on(filled(learner.state, saved.arrays), saved.step)
@@ -157,11 +179,11 @@ class Learner:
     def _restore(self, saved: Saved) -> None:
         self.settings, self.actions = saved.settings, saved.actions
         self.observation_shape = saved.observation_shape
-        self.agent = build(saved.settings, *_action(saved.actions), saved.observation_shape)
+        self.agent = build(saved.settings, saved.actions, saved.observation_shape)
         self.training = None
         self.programs = Programs(self.agent)
         template = jax.eval_shape(self.agent.start, jax.random.key(0))
-        self._state, self._step = Flat(filled(template, saved.arrays)), saved.step
+        self._loaded_state, self._loaded_step = Flat(filled(template, saved.arrays)), saved.step
 
     def _saved(self) -> Saved:
         return Saved(
@@ -173,11 +195,21 @@ class Learner:
             arrays_of(self.state),
         )
 
+    def _check_fits(self, env: Environments, space: gymnasium.Space[Any]) -> None:
+        """Refuses an environment that the agent was not made for."""
+        if env.observation_shape != self.observation_shape:
+            raise ValueError(
+                f"the agent knows observations of shape {self.observation_shape}, the environment "
+                f"gives {env.observation_shape}"
+            )
+        if not space.contains(self.actions(self.actions.some())):
+            raise ValueError(f"the agent's actions are not in the environment's, {space}")
+
     def _observations(self, observation: Any) -> tuple[NDArray[np.float32], bool]:
-        if isinstance(observation, (dict, tuple)):
-            if self.training is None:
-                raise ValueError("to act on a Dict or Tuple, load the agent with env=")
+        if self.training is not None and self.training.env.is_raw(observation):
             return self.training.env.flatten(observation)[None], True
+        if isinstance(observation, (dict, tuple)):
+            raise ValueError("to act on a Dict or Tuple, load the agent with env=; one at a time")
         array = np.asarray(observation, np.float32)
         if array.shape == self.observation_shape:
             return array[None], True
@@ -232,12 +264,10 @@ LEARNERS: dict[AgentName, type[Learner]] = {
 def _settings(
     name: AgentName, kind: PresetName, rank: int | None, changes: dict[str, Any]
 ) -> LoopSettings:
+    if kind not in PRESETS:
+        raise ValueError(f"no preset is called {kind!r}; there is {', '.join(PRESETS)}")
     settings = preset(name, kind)
     names = [field.name for field in fields(settings)]
-    if rank is not None:
-        if "orders" not in names or name in ("dqn", "rainbow"):
-            raise ValueError(f"{name} has no rank; hgqn and hg-rainbow have")
-        changes = {"orders": tuple(range(1, rank + 1)), **changes}
     for change in changes:
         if change not in names:
             near = difflib.get_close_matches(change, names, n=1)
@@ -246,7 +276,12 @@ def _settings(
     frozen: dict[str, Any] = {
         key: tuple(v) if isinstance(v, list) else v for key, v in changes.items()
     }
-    return replace(settings, **frozen)
+    if "edges" in frozen:  # Python has tuples for what the command line writes with commas.
+        frozen["edges"] = tuple(
+            edge if isinstance(edge, str) else ",".join(map(str, edge)) for edge in frozen["edges"]
+        )
+    settings = replace(settings, **frozen)
+    return settings if rank is None else with_rank(name, settings, rank)
 
 
 def _environments(
@@ -255,11 +290,6 @@ def _environments(
     if isinstance(env, VectorEnv):
         return Vector(env, actions)
     return Single(Factored(env, actions))
-
-
-def _action(actions: ActionMap) -> tuple[tuple[int, ...], int]:
-    low = getattr(actions, "low", None)
-    return actions.sizes, len(actions.sizes) if low is None else len(low)
 
 
 class _EveryStep(Callback):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -13,8 +13,8 @@ from hyperaction.agents.settings import (
     AgentName,
     LoopSettings,
     PresetName,
-    ValueSettings,
     preset,
+    with_rank,
 )
 
 Settings = TypeVar("Settings", bound=LoopSettings)
@@ -47,8 +47,12 @@ class TrainOptions(Generic[Settings]):
     """Where all random numbers come from."""
     out: Path = Path("results/run")
     """The directory for the run."""
+    fresh: bool = False
+    """Put a run that is in the directory aside, and start over."""
     tensorboard: bool = True
     """Write TensorBoard events beside the metrics."""
+    max_episode_steps: int = 0
+    """The environment's time limit; 0 is its own."""
     bins: tuple[int, ...] = (5,)
     """Sub-actions per dimension of a Box action space: one number, or one per dimension."""
     action_shape: tuple[int, ...] = ()
@@ -60,22 +64,18 @@ class TrainOptions(Generic[Settings]):
                 raise ValueError(f"--{option.replace('_', '-')} {getattr(self, option)} is below 1")
         if not 0 <= self.seed < 2**63:
             raise ValueError(f"--seed {self.seed} is below 0 or too large")
+        if self.max_episode_steps < 0:
+            raise ValueError(f"--max-episode-steps {self.max_episode_steps} is below 0")
         if self.rank < 0:
             raise ValueError(f"--rank {self.rank} is below 0")
-        if self.rank and not isinstance(self.settings, ValueSettings):
-            raise ValueError(f"--rank {self.rank}: {self.agent} has no hyperedges")
-        if self.rank and self.agent in ("dqn", "rainbow"):
-            raise ValueError(
-                f"--rank {self.rank}: {self.agent} has the hyperedge of all vertices alone; "
-                f"with others it is --agent {'hgqn' if self.agent == 'dqn' else 'hg-rainbow'}"
-            )
+        _ = self.agent_settings  # What cannot combine is refused now.
 
     @property
     def agent_settings(self) -> LoopSettings:
         """The agent's settings, with `rank` spelt out as orders."""
         if not self.rank:
             return self.settings
-        return replace(self.settings, orders=tuple(range(1, self.rank + 1)))  # type: ignore[call-arg]
+        return with_rank(self.agent, self.settings, self.rank)
 
     def config(self) -> dict[str, Any]:
         """Every setting, ready for JSON; where the run is kept is not one of them."""
@@ -83,19 +83,20 @@ class TrainOptions(Generic[Settings]):
         return {**own, "settings": asdict(self.agent_settings)}
 
 
-OWN = ("settings", "rank", "out")
+OWN = ("settings", "rank", "out", "fresh", "tensorboard")
 
 
 def defaults(args: list[str]) -> tuple[type[TrainOptions[Any]], TrainOptions[Any]]:
     """The options of the agent and preset that the arguments name, and their defaults."""
 
     def named(option: str, default: str) -> str:
+        found = default  # Of an option that is given twice, the last counts.
         for place, arg in enumerate(args):
             if arg == option and place + 1 < len(args):
-                return args[place + 1]
-            if arg.startswith(f"{option}="):
-                return arg.split("=", 1)[1]
-        return default
+                found = args[place + 1]
+            elif arg.startswith(f"{option}="):
+                found = arg.split("=", 1)[1]
+        return found
 
     agent, name = named("--agent", "hgqn"), named("--preset", "physical")
     try:

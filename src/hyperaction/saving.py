@@ -11,11 +11,11 @@ import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path
 from numpy.typing import NDArray
 
-from hyperaction import __version__
 from hyperaction.agents.settings import AGENTS, AgentName, LoopSettings
 from hyperaction.environments.actions import ActionMap, described, restored
 from hyperaction.runs import read_arrays, write_arrays
 from hyperaction.runs.directory import AGENT_FILE
+from hyperaction.version import __version__
 
 
 class Saved(NamedTuple):
@@ -31,7 +31,12 @@ class Saved(NamedTuple):
 
 def save(path: Path, saved: Saved) -> None:
     """Writes an agent, whole or not at all."""
-    about = {
+    write_arrays(path, saved.arrays, about(saved))
+
+
+def about(saved: Saved) -> dict[str, Any]:
+    """What an agent is, ready for JSON: all but its arrays."""
+    return {
         "hyperaction": __version__,
         "agent": saved.name,
         "settings": asdict(saved.settings),
@@ -39,24 +44,23 @@ def save(path: Path, saved: Saved) -> None:
         "observation_shape": saved.observation_shape,
         "step": saved.step,
     }
-    write_arrays(path, saved.arrays, about)
 
 
 def load(path: Path) -> Saved:
     """Reads an agent from its file, or from the directory of its run."""
     file = path / AGENT_FILE if path.is_dir() else path
-    arrays, about = read_arrays(file)
+    arrays, told = read_arrays(file)
     try:
         return Saved(
-            about["agent"],
-            settings_of(about["agent"], about["settings"]),
-            restored(about["actions"]),
-            tuple(about["observation_shape"]),
-            about["step"],
+            told["agent"],
+            settings_of(told["agent"], told["settings"]),
+            restored(told["actions"]),
+            tuple(told["observation_shape"]),
+            told["step"],
             arrays,
         )
     except (KeyError, TypeError) as error:
-        version = about.get("hyperaction", "another program")
+        version = told.get("hyperaction", "another program")
         raise ValueError(f"{file} was written by {version} and cannot be read: {error}") from None
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from hyperaction.agents.exploration import Explorer
 from hyperaction.agents.minibatch import Learned, Minibatch
 from hyperaction.agents.settings import LoopSettings
-from hyperaction.environments import Environments
+from hyperaction.environments import Environments, Steps
 from hyperaction.replay import NStep, Priorities, Ring
 
 
@@ -108,6 +107,13 @@ class Programs:
         )
 
 
+def allowed(actions: NDArray[Any]) -> NDArray[Any]:
+    """Actions that a mask left; where it leaves none, the maximiser says -1."""
+    if actions.dtype == np.int32 and actions.min() < 0:
+        raise ValueError("an action mask leaves no joint action in a state where one is needed")
+    return actions
+
+
 class Episode(NamedTuple):
     """An episode that came to its end."""
 
@@ -116,87 +122,142 @@ class Episode(NamedTuple):
     length: int
 
 
-class Training:
-    """An agent in its environments, with everything that changes as it learns."""
+class Phase:
+    """What has happened since the last evaluation."""
 
-    def __init__(self, agent: Agent, env: Environments, seed: int) -> None:
-        self.agent, self.env = agent, env
+    def __init__(self, number: int, first: int) -> None:
+        self.number, self.first = number, first
+        self.episodes: list[Episode] = []
+        self.losses: list[float] = []
+        self.actions: list[NDArray[Any]] = []
+        """All actions since the environment was made: with its seed, they are its state."""
+        self.over = False
+
+
+class Training:
+    """An agent in its environments, with everything that changes as it learns.
+
+    Args:
+        agent: The functions of the agent.
+        env: Its environments, or what makes them. What is made is made anew for every phase, so
+            that a run can go on later from where a phase began: simulators carry state that
+            nobody can see from one episode into the next.
+        seed: Where all random numbers come from.
+    """
+
+    def __init__(
+        self, agent: Agent, env: Environments | Callable[[], Environments], seed: int
+    ) -> None:
+        self.agent, self.seed = agent, seed
+        self.make_env = env if callable(env) else None
+        self.env: Environments = env() if callable(env) else env
         self.settings = settings = agent.settings
-        seeds = np.random.SeedSequence(seed).generate_state(5)
-        start, act, replay, env_seed, self.evaluation_seed = (int(word) for word in seeds)
+        start, act, replay = (int(word) for word in np.random.SeedSequence(seed).generate_state(3))
         self.random = np.random.default_rng(replay)
-        self.explorer = agent.explorer(env.count, np.random.default_rng(act))
+        self.explorer = agent.explorer(self.env.count, np.random.default_rng(act))
         self.programs = Programs(agent)
         self.state = Flat(self.programs.start(jax.random.key(start)))
-        self.n_steps = [NStep(settings.n_step, settings.discount) for _ in range(env.count)]
+        self.n_steps = [NStep(settings.n_step, settings.discount) for _ in range(self.env.count)]
         self.priorities = Priorities(settings.replay_size) if settings.prioritised else None
-        env.reset(env_seed)
+        self.env.reset(self.env_seed(0))
         self.ring = Ring(
             settings.replay_size,
-            env.observation_shape,
+            self.env.observation_shape,
             agent.action_length,
             agent.action_dtype,
-            None if env.mask is None else env.mask.shape[1],
+            None if self.env.mask is None else self.env.mask.shape[1],
         )
         self.step = self.empty_since = 0
+        self.phase = Phase(0, 0)
         self.loss: jax.Array | None = None
-        self.totals, self.lengths = [0.0] * env.count, [0] * env.count
+        self.totals, self.lengths = [0.0] * self.env.count, [0] * self.env.count
         self._next_greedy: jax.Array | None = None
+
+    def env_seed(self, phase: int, *, evaluation: bool = False) -> int:
+        """The seed of the environment that a phase, or its evaluation, begins with."""
+        words = np.random.SeedSequence([self.seed, phase, int(evaluation)]).generate_state(1)
+        return int(words[0])
+
+    def begin_phase(self) -> None:
+        """The next phase, in an environment that is made anew if it can be."""
+        self.phase = Phase(self.phase.number + 1, self.step)
+        if self.make_env is not None:
+            self.remake_env()
+
+    def remake_env(self) -> None:
+        """The environment as the phase began in it."""
+        assert self.make_env is not None
+        self.env.close()
+        self.env = self.make_env()
+        self.env.reset(self.env_seed(self.phase.number))
+        self._next_greedy = None
 
     def advance(self) -> list[Episode]:
         """One step in every environment, and the learning that goes with it; what ended."""
         observations = self.env.observation
         actions = self.explorer.explore(self.step, self.env.mask, self._greedy)
         found = self.env.step(actions)
+        if self.make_env is not None:
+            self.phase.actions.append(actions)
         ended: list[Episode] = []
         first = self.step
         for place in range(self.env.count):
             if not found.real[place]:
                 continue
             self.step += 1
-            over = bool(found.terminated[place] or found.truncated[place])
-            transitions = self.n_steps[place].add(
-                observations[place],
-                actions[place],
-                float(found.reward[place]),
-                found.observation[place],
-                terminated=bool(found.terminated[place]),
-                truncated=bool(found.truncated[place]),
-                next_mask=None if found.mask is None else found.mask[place],
-            )
-            for transition in transitions:
-                stored = self.ring.add(transition)
-                if self.priorities is not None:
-                    self.priorities.add(stored)
             self.totals[place] += float(found.reward[place])
             self.lengths[place] += 1
-            if over:
+            self._store(place, observations[place], actions[place], found)
+            if found.terminated[place] or found.truncated[place]:
                 ended.append(Episode(self.totals[place], self.lengths[place]))
                 self.totals[place], self.lengths[place] = 0.0, 0
                 self.explorer.restart(place)
         self._next_greedy = None
         self._learn(range(first + 1, self.step + 1))
+        self.phase.episodes += ended
         return ended
 
     def go_on(self, tree: Any, step: int) -> None:
         """Takes over what an agent had learned by that step; replay fills up again first."""
         self.state, self.step, self.empty_since = Flat(tree), step, step
+        self.phase.first = step
+
+    def _store(
+        self, place: int, observation: NDArray[np.float32], action: NDArray[Any], found: Steps
+    ) -> None:
+        transitions = self.n_steps[place].add(
+            observation,
+            action,
+            float(found.reward[place]),
+            found.observation[place],
+            terminated=bool(found.terminated[place]),
+            truncated=bool(found.truncated[place]),
+            next_mask=None if found.mask is None else found.mask[place],
+        )
+        for transition in transitions:
+            stored = self.ring.add(transition)
+            if self.priorities is not None:
+                self.priorities.add(stored)
 
     def _greedy(self) -> NDArray[Any]:
         if self._next_greedy is None:
             self._next_greedy = self.programs.act(self.state, self.env.observation, self.env.mask)
-        return np.asarray(self._next_greedy)
+        return allowed(np.asarray(self._next_greedy))
 
     def _learn(self, steps: range) -> None:
         """As many updates as these steps ask for, however many environments took them."""
         settings = self.settings
         due = [step for step in steps if step - self.empty_since > settings.replay_start]
+        if len(self.ring) < settings.minibatch:  # Transitions over n steps come n steps later.
+            return
         updates = [step for step in due if step % settings.update_period == 0]
         for step in due:
             if updates and step % settings.update_period == 0:
                 self._update(and_act=step == updates[-1])
             if not settings.polyak and step % settings.target_period == 0:
                 self.state = self.programs.copy_target(self.state)
+            if step % LOSS_PERIOD == 0 and self.loss is not None:
+                self._note_loss(step)
 
     def _update(self, *, and_act: bool) -> None:
         count = self.settings.minibatch
@@ -217,6 +278,20 @@ class Training:
             self.priorities.set(places, np.sqrt(np.asarray(learned.losses)) + 1e-10)
         self.loss = learned.loss
 
+    def _note_loss(self, step: int) -> None:
+        loss = float(np.asarray(self.loss))
+        if not np.isfinite(loss):
+            raise DivergedError(f"the loss is {loss} at step {step:,}")
+        self.phase.losses.append(loss)
+
+
+class DivergedError(RuntimeError):
+    """Learning that produced a number that is not finite."""
+
+
+LOSS_PERIOD = 100
+"""Steps between looks at the loss: each one waits for the update."""
+
 
 class Callback:
     """Told what happens in training; override what you need. Returning False stops it."""
@@ -236,35 +311,64 @@ class Callback:
     def on_evaluation(self, training: Training, metrics: dict[str, float]) -> bool | None:
         """An evaluation ended."""
 
+    def on_next_phase(self, training: Training) -> bool | None:
+        """The next phase begins: from here, a run can go on later."""
+
 
 class Evaluation:
-    """An agent's judge, with an environment of its own."""
+    """An agent's judge, in an environment of its own.
 
-    def __init__(self, agent: Agent, programs: Programs, env: Environments, seed: int) -> None:
-        self.programs, self.env = programs, env
-        self.explorer = agent.explorer(env.count, np.random.default_rng(seed))
-        env.reset(seed)
+    What is made is made anew for every evaluation, as for every phase of training.
+    """
 
-    def steps(self, state: Flat, least: int) -> list[Episode]:
-        """Whole episodes of at least so many steps together."""
+    def __init__(
+        self, agent: Agent, programs: Programs, make_env: Callable[[], Environments]
+    ) -> None:
+        self.agent, self.programs, self.make_env = agent, programs, make_env
+
+    def begin(self, seed: int) -> None:
+        """Whoever is judged next is judged with this seed."""
+        self.env = self.make_env()
+        self.env.reset(seed)
+        self.explorer = self.agent.explorer(self.env.count, np.random.default_rng(seed))
+
+    def steps(
+        self,
+        state: Flat,
+        least: int,
+        stopping: Callable[[], bool] = lambda: False,
+        longest: int | None = None,
+    ) -> list[Episode] | None:
+        """Whole episodes of at least so many steps together; nothing if it is stopped before."""
         episodes: list[Episode] = []
         while sum(episode.length for episode in episodes) < least:
-            episodes.append(self.episode(state))
+            episode = self.episode(state, stopping, longest)
+            if episode is None:
+                return None
+            episodes.append(episode)
+        self.env.close()
         return episodes
 
-    def episode(self, state: Flat) -> Episode:
-        """One episode of the almost greedy policy."""
+    def episode(
+        self,
+        state: Flat,
+        stopping: Callable[[], bool] = lambda: False,
+        longest: int | None = None,
+    ) -> Episode | None:
+        """One episode of the almost greedy policy; nothing if it is stopped before."""
         env, total, length = self.env, 0.0, 0
 
         def greedy() -> NDArray[Any]:
-            return np.asarray(self.programs.act(state, env.observation, env.mask))
+            return allowed(np.asarray(self.programs.act(state, env.observation, env.mask)))
 
-        while True:
+        while not stopping():
             found = env.step(self.explorer.evaluate(env.mask, greedy))
             total += float(found.reward[0])
             length += 1
             if found.terminated[0] or found.truncated[0]:
                 return Episode(total, length)
+            _check_ends(length, longest)
+        return None
 
 
 def train(
@@ -276,13 +380,13 @@ def train(
     phase_steps: int = 10_000,
     evaluation_steps: int = 5_000,
     whole_episodes: bool = True,
+    stopping: Callable[[], bool] = lambda: False,
 ) -> None:
     """Trains until so many steps are done, in phases that end in evaluations.
 
     With one environment, phases are whole episodes, as in Dopamine, unless `whole_episodes` is
-    false: then they stop at the step that is asked for.
+    false: then they stop at the step that is asked for. `stopping` is asked after every step.
     """
-    whole_episodes = whole_episodes and training.env.count == 1
     listeners = list(callbacks)
 
     def tell(what: str, *news: Any) -> bool:
@@ -290,30 +394,59 @@ def train(
         answers = [getattr(each, what)(training, *news) for each in listeners]
         return all(answer is None or answer for answer in answers)
 
+    whole_episodes = whole_episodes and training.env.count == 1
     going = tell("on_start")
-    while going and training.step < steps:
+    while going and (training.step < steps or training.phase.over):
         started, first = time.perf_counter(), training.step
-        episodes: list[Episode] = []
-        losses: list[jax.Array] = []
-        while going:
+        phase = training.phase
+        while going and not phase.over:
             ended = training.advance()
-            episodes += ended
-            if training.loss is not None and training.step % 100 < training.env.count:
-                losses.append(training.loss)
             answers = [tell("on_step"), *(tell("on_episode", one) for one in ended)]
-            going = all(answers)
-            full = training.step - first >= phase_steps
-            if (full and ended) if whole_episodes else (full or training.step >= steps):
+            going = all(answers) and not stopping()
+            full = training.step - phase.first >= phase_steps
+            phase.over = (full and bool(ended)) if whole_episodes else full
+            if whole_episodes:
+                _check_ends(training.lengths[0], ENDLESS * phase_steps)
+            if not whole_episodes and training.step >= steps:
                 break
-        seconds = time.perf_counter() - started
-        metrics = _summary(training.step, episodes) | training.explorer.metrics(training.step)
-        if losses:
-            metrics["loss"] = float(jnp.mean(jnp.stack(losses)))
-        metrics["steps_per_second"] = (training.step - first) / seconds
+        if not phase.over:
+            return
+        metrics = _metrics(training)
+        metrics["steps_per_second"] = (training.step - first) / (time.perf_counter() - started)
+        judged: list[Episode] | None = None
+        if evaluation is not None:
+            evaluation.begin(training.env_seed(phase.number, evaluation=True))
+            judged = evaluation.steps(
+                training.state, evaluation_steps, stopping, ENDLESS * phase_steps
+            )
+            if judged is None:
+                return
         going = tell("on_phase", metrics) and going
-        if evaluation is not None and going:
-            found = evaluation.steps(training.state, evaluation_steps)
-            going = tell("on_evaluation", _summary(training.step, found))
+        if judged is not None:
+            going = tell("on_evaluation", _summary(training.step, judged)) and going
+        training.begin_phase()
+        going = tell("on_next_phase") and going
+
+
+def _check_ends(length: int, longest: int | None) -> None:
+    """An environment without a time limit would train for ever, and never be judged."""
+    if longest is not None and length >= longest:
+        raise ValueError(
+            f"no episode ended in {length:,} steps; limit them with --max-episode-steps"
+        )
+
+
+ENDLESS = 10
+"""An episode this many times as long as a phase has no end."""
+
+
+def _metrics(training: Training) -> dict[str, float]:
+    phase = training.phase
+    metrics = _summary(training.step, phase.episodes)
+    metrics |= training.explorer.metrics(training.step)
+    if phase.losses:
+        metrics["loss"] = float(np.mean(phase.losses))
+    return metrics
 
 
 def _summary(step: int, episodes: list[Episode]) -> dict[str, float]:

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 from hyperaction.agents.ddpg import DDPGAgent
 from hyperaction.agents.settings import DDPGSettings, LoopSettings, ValueSettings
 from hyperaction.agents.value import ValueAgent
 
 
+@runtime_checkable
+class Actions(Protocol):
+    """An action space: the sizes of its vertices, and how many numbers an action has."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of sub-actions of each vertex."""
+        ...
+
+    @property
+    def length(self) -> int:
+        """Numbers in an action."""
+        ...
+
+
 def build(
-    settings: LoopSettings, sizes: tuple[int, ...], length: int, observation_shape: tuple[int, ...]
+    settings: LoopSettings, actions: Actions, observation_shape: tuple[int, ...]
 ) -> ValueAgent | DDPGAgent:
-    """The agent for an action of these vertices' sizes, or of so many real numbers."""
+    """The agent for an action space and observations."""
     if isinstance(settings, DDPGSettings):
-        return DDPGAgent(settings, length, observation_shape)
+        return DDPGAgent(settings, actions.length, observation_shape)
     assert isinstance(settings, ValueSettings)
-    return ValueAgent(settings, settings.hypergraph(sizes), observation_shape)
+    return ValueAgent(settings, settings.hypergraph(actions.sizes), observation_shape)

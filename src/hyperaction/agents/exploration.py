@@ -39,6 +39,14 @@ class Explorer(Protocol):
         """What to note about exploration at this step."""
         ...
 
+    def state(self) -> dict[str, Any]:
+        """All that it remembers, ready for JSON."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Remembers it again."""
+        ...
+
 
 def random_share(settings: ValueSettings, step: int) -> float:
     """The share of random actions: one until learning starts, then falling linearly."""
@@ -80,6 +88,14 @@ class EpsilonGreedy:
         """The share of random actions."""
         return {"epsilon": random_share(self.settings, step)}
 
+    def state(self) -> dict[str, Any]:
+        """The random generator."""
+        return {"random": self.random.bit_generator.state}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Draws the same numbers again."""
+        self.random.bit_generator.state = state["random"]
+
     def _choose(self, epsilon: float, masks: Masks, greedy: Greedy) -> NDArray[np.int32]:
         exploring = self.random.random(self.count) < epsilon
         if not exploring.any():
@@ -93,7 +109,10 @@ class EpsilonGreedy:
             shape = (self.count, len(self._sizes))
             return self.random.integers(self._sizes, size=shape, dtype=np.int32)
         key = jax.random.key(int(self.random.integers(2**31)))
-        return np.asarray(self._allowed(jax.random.split(key, self.count), masks))
+        actions = np.asarray(self._allowed(jax.random.split(key, self.count), masks))
+        if actions.min() < 0:
+            raise ValueError("an action mask leaves no joint action in a state where one is needed")
+        return actions
 
 
 class Noise:
@@ -108,6 +127,8 @@ class Noise:
 
     def explore(self, step: int, masks: Masks, greedy: Greedy) -> NDArray[np.float32]:
         """Actions to learn from."""
+        if masks is not None:
+            raise ValueError("ddpg cannot obey an action mask: its actions are real numbers")
         settings, shape = self.settings, self.noise.shape
         if step < settings.replay_start:
             return self.random.uniform(-1.0, 1.0, shape).astype(np.float32)
@@ -128,3 +149,12 @@ class Noise:
     def metrics(self, step: int) -> dict[str, float]:
         """The noise's scale never changes."""
         return {}
+
+    def state(self) -> dict[str, Any]:
+        """The random generator and where the walk is."""
+        return {"random": self.random.bit_generator.state, "noise": self.noise.tolist()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Walks on."""
+        self.random.bit_generator.state = state["random"]
+        self.noise = np.array(state["noise"], np.float32)

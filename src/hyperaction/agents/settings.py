@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from hyperaction.hypergraph import HIGHEST, Hypergraph
 
@@ -11,6 +11,24 @@ MixerName = Literal["sum", "mean", "universal", "monotonic-linear", "monotonic",
 BranchingName = Literal["none", "mean", "max", "independent"]
 AgentName = Literal["dqn", "hgqn", "rainbow", "hg-rainbow", "bdqn", "ddpg"]
 PresetName = Literal["physical", "modern"]
+
+
+def _check_kind(option: str, value: Any, kind: Any) -> None:
+    """Python takes what a command line would have refused."""
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            names = ", ".join(get_args(kind))
+            raise ValueError(f"{_flag(option)} {value!r} is not one of {names}")
+    elif get_origin(kind) is tuple:
+        inner = get_args(kind)[0]
+        if not isinstance(value, tuple) or not all(isinstance(part, inner) for part in value):
+            raise ValueError(f"{_flag(option)} {value!r} is not a list of {inner.__name__}")
+    elif not isinstance(value, (int, float) if kind is float else kind):
+        raise ValueError(f"{_flag(option)} {value!r} is not of the kind {kind.__name__}")
+
+
+def _flag(option: str) -> str:
+    return f"--{option.replace('_', '-')}"
 
 
 @dataclass(frozen=True)
@@ -37,6 +55,8 @@ class LoopSettings:
     """Steps before learning starts."""
 
     def __post_init__(self) -> None:
+        for option, kind in get_type_hints(type(self)).items():
+            _check_kind(option, getattr(self, option), kind)
         for option in ("n_step", "minibatch", "update_period", "target_period", "replay_size"):
             if getattr(self, option) < 1:
                 raise ValueError(f"{_flag(option)} {getattr(self, option)} is below 1")
@@ -140,7 +160,7 @@ class DDPGSettings(LoopSettings):
     actor_learning_rate: float = 0.0001
     """The actor's step size of Adam."""
     weight_decay: float = 0.01
-    """The weight of the critic's squared weights in its loss."""
+    """How strongly the critic's weights are pulled to zero, added to their gradient."""
     noise_kind: Literal["ou", "gaussian"] = "ou"
     """Noise that wanders from step to step (Ornstein-Uhlenbeck), or that is drawn anew."""
     noise: float = 0.2
@@ -200,5 +220,15 @@ def preset(agent: AgentName, name: PresetName) -> LoopSettings:
     return replace(AGENTS[agent], **PRESETS[name])
 
 
-def _flag(option: str) -> str:
-    return f"--{option.replace('_', '-')}"
+def with_rank(agent: AgentName, settings: LoopSettings, rank: int) -> LoopSettings:
+    """The agent with all hyperedges up to this order."""
+    if not isinstance(settings, ValueSettings):
+        raise ValueError(f"--rank {rank}: {agent} has no hyperedges")
+    if agent in ("dqn", "rainbow"):
+        raise ValueError(
+            f"--rank {rank}: {agent} has the hyperedge of all vertices alone; with others it is "
+            f"the agent {'hgqn' if agent == 'dqn' else 'hg-rainbow'}"
+        )
+    if settings.edges:
+        raise ValueError(f"--rank {rank} and --edges {' '.join(settings.edges)}: give one of them")
+    return replace(settings, orders=tuple(range(1, rank + 1)))

@@ -1,6 +1,6 @@
 """Gymnasium environments in, factored actions out."""
 
 from hyperaction.environments.factored import Factored, make, make_env
-from hyperaction.environments.several import Environments, Single, Vector
+from hyperaction.environments.several import Environments, Single, Steps, Vector
 
-__all__ = ["Environments", "Factored", "Single", "Vector", "make", "make_env"]
+__all__ = ["Environments", "Factored", "Single", "Steps", "Vector", "make", "make_env"]

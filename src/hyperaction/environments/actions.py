@@ -19,9 +19,22 @@ class ActionMap(Protocol):
         """The number of sub-actions of each vertex."""
         ...
 
+    @property
+    def length(self) -> int:
+        """Numbers in an action."""
+        ...
+
+    def some(self) -> NDArray[Any]:
+        """Some action: the last sub-action of each vertex."""
+        ...
+
     def __call__(self, action: NDArray[Any]) -> Any:
         """The environment's action for one sub-action per vertex."""
         ...
+
+
+def _last(sizes: tuple[int, ...]) -> NDArray[np.int32]:
+    return np.array(sizes, np.int32) - 1
 
 
 class Discretised(NamedTuple):
@@ -32,6 +45,15 @@ class Discretised(NamedTuple):
     """A row of sub-actions for each dimension; shorter rows end in copies of their last."""
     shape: tuple[int, ...]
     dtype: Any
+
+    @property
+    def length(self) -> int:
+        """A sub-action for each vertex."""
+        return len(self.sizes)
+
+    def some(self) -> NDArray[np.int32]:
+        """The last sub-action of each vertex."""
+        return _last(self.sizes)
 
     def __call__(self, action: NDArray[np.int32]) -> NDArray[Any]:
         return self.levels[np.arange(len(self.sizes)), action].reshape(self.shape)
@@ -50,6 +72,15 @@ class Continuous(NamedTuple):
         """Nothing is counted."""
         return ()
 
+    @property
+    def length(self) -> int:
+        """A number for each dimension."""
+        return len(self.low)
+
+    def some(self) -> NDArray[np.float64]:
+        """The highest of all."""
+        return np.ones(len(self.low))
+
     def __call__(self, action: NDArray[Any]) -> NDArray[Any]:
         share = (action + 1.0) / 2.0
         scaled = (1.0 - share) * self.low + share * self.high
@@ -64,6 +95,15 @@ class Direct(NamedTuple):
     shape: tuple[int, ...]
     dtype: Any
 
+    @property
+    def length(self) -> int:
+        """A sub-action for each vertex."""
+        return len(self.sizes)
+
+    def some(self) -> NDArray[np.int32]:
+        """The last sub-action of each vertex."""
+        return _last(self.sizes)
+
     def __call__(self, action: NDArray[np.int32]) -> NDArray[Any]:
         return (action + self.start).astype(self.dtype).reshape(self.shape)
 
@@ -73,6 +113,15 @@ class Product(NamedTuple):
 
     sizes: tuple[int, ...]
     start: int
+
+    @property
+    def length(self) -> int:
+        """A sub-action for each vertex."""
+        return len(self.sizes)
+
+    def some(self) -> NDArray[np.int32]:
+        """The last sub-action of each vertex."""
+        return _last(self.sizes)
 
     def __call__(self, action: NDArray[np.int32]) -> int:
         return self.start + int(np.ravel_multi_index(tuple(action), self.sizes))

@@ -80,12 +80,13 @@ def flattened(space: spaces.Space[Any], observation: Any) -> NDArray[np.float32]
     """An observation of a space as an array of floats."""
     if not isinstance(space, spaces.Box):
         observation = spaces.flatten(space, observation)
-    return np.asarray(observation, np.float32)
+    # A copy: environments may write the next observation into the same array.
+    return np.array(observation, np.float32)
 
 
 def _mask(info: dict[str, Any]) -> NDArray[np.bool_] | None:
     mask = info.get("action_mask")
-    return None if mask is None else np.asarray(mask, bool)
+    return None if mask is None else np.array(mask, bool)
 
 
 def make(
@@ -94,6 +95,7 @@ def make(
     bins: Sequence[int] = (5,),
     action_shape: Sequence[int] = (),
     real_actions: bool = False,
+    max_episode_steps: int = 0,
 ) -> Factored:
     """The environment of that id (or `module:Id`), its actions factored.
 
@@ -102,19 +104,22 @@ def make(
         bins: Sub-actions per dimension of a `Box` action space: one number, or one per dimension.
         action_shape: The sizes that a `Discrete` action space is the product of.
         real_actions: Leave a `Box` action space as it is, scaled to go from -1 to 1.
+        max_episode_steps: The time limit; 0 is the environment's own.
     """
-    env = make_env(name)
+    env = make_env(name, max_episode_steps)
     space = env.action_space
     actions = continuous(space) if real_actions else action_map(space, bins, action_shape)
     return Factored(env, actions)
 
 
-def make_env(name: str) -> gymnasium.Env[Any, Any]:
+def make_env(name: str, max_episode_steps: int = 0) -> gymnasium.Env[Any, Any]:
     """The environment of that id, or an error that says what was meant."""
     if physical.is_physical(name):
         physical.register(name)
     try:
-        env = gymnasium.make(name)
+        env = gymnasium.make(name, max_episode_steps=max_episode_steps or None)
+    except gymnasium.error.DependencyNotInstalled as error:
+        raise ValueError(f"environment {name}: {error}".replace("\n", " ")) from None
     except gymnasium.error.Error as error:
         near = difflib.get_close_matches(name, gymnasium.registry, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""

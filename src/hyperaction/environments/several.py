@@ -48,6 +48,14 @@ class Environments(Protocol):
         """One observation as the environment gives it, ready for a network."""
         ...
 
+    def is_raw(self, observation: Any) -> bool:
+        """Whether this is one observation of a space that has to be flattened."""
+        ...
+
+    def close(self) -> None:
+        """Frees what the environments hold."""
+        ...
+
 
 class Single:
     """One environment."""
@@ -88,6 +96,14 @@ class Single:
         """One observation as the environment gives it, ready for a network."""
         return self.env.flatten(observation)
 
+    def is_raw(self, observation: Any) -> bool:
+        """Whether this is one observation of a space that has to be flattened."""
+        return _is_raw(self.env.env.observation_space, observation)
+
+    def close(self) -> None:
+        """Frees what the environment holds."""
+        self.env.close()
+
     def _masks(self, mask: NDArray[np.bool_] | None) -> Masks:
         if self.mask is None:
             _no_late_mask(mask)
@@ -113,7 +129,8 @@ class Vector:
         self.mask = None
         self.observation = self._flat(observation)
         if "action_mask" in info:
-            self.mask = np.ones((self.count, np.shape(info["action_mask"])[1]), bool)
+            first = np.asarray(info["action_mask"][0], bool)
+            self.mask = np.ones((self.count, len(first)), bool)
             self.mask = self._masks(info)
 
     def step(self, actions: NDArray[Any]) -> Steps:
@@ -125,31 +142,36 @@ class Vector:
         real = np.ones(self.count, bool)
         self.observation, self.mask = observation, mask
         if self._mode is AutoresetMode.NEXT_STEP:
-            # The step after an end took no action: it gave the first observation of an episode.
+            # The step after an end takes no action: it gives the first observation of an episode.
             real, self._ended = ~self._ended, ended
+            self.mask = _where(ended, None if mask is None else np.ones_like(mask), mask)
         elif ended.any() and self._mode is AutoresetMode.SAME_STEP:
-            observation, mask = self._finals(info, ended)
+            observation = self._finals(info, ended)
+            mask = _where(ended, self._masks(info.get("final_info", {})), mask)
         elif ended.any():
             fresh, fresh_info = self.env.reset(options={"reset_mask": ended})
-            self.observation, self.mask = self._flat(fresh), self._masks(fresh_info)
+            self.observation = self._flat(fresh)
+            self.mask = _where(ended, self._masks(fresh_info), mask)
         return Steps(observation, np.asarray(reward, float), terminated, truncated, mask, real)
 
     def flatten(self, observation: Any) -> NDArray[np.float32]:
         """One observation as an environment gives it, ready for a network."""
         return flattened(self.env.single_observation_space, observation)
 
-    def _finals(
-        self, info: dict[str, Any], ended: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.float32], Masks]:
-        """The observations and masks that ended the episodes, among those that go on."""
+    def is_raw(self, observation: Any) -> bool:
+        """Whether this is one observation of a space that has to be flattened."""
+        return _is_raw(self.env.single_observation_space, observation)
+
+    def close(self) -> None:
+        """Frees what the environments hold."""
+        self.env.close()
+
+    def _finals(self, info: dict[str, Any], ended: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """The observations that ended episodes, among those that go on."""
         observation = self.observation.copy()
-        mask = None if self.mask is None else self.mask.copy()
-        last = info.get("final_info", {}).get("action_mask")
         for place in np.flatnonzero(ended):
             observation[place] = self.flatten(info["final_obs"][place])
-            if mask is not None:
-                mask[place] = True if last is None else last[place]
-        return observation, mask
+        return observation
 
     def _flat(self, observation: Any) -> NDArray[np.float32]:
         if isinstance(self.env.single_observation_space, spaces.Box):
@@ -165,8 +187,21 @@ class Vector:
             return None
         if given is None:
             return np.ones_like(self.mask)
-        there = np.asarray(info.get("_action_mask", np.ones(self.count, bool)))
-        return np.where(there[:, None], np.asarray(given, bool), True)
+        there = info.get("_action_mask", np.ones(self.count, bool))
+        masks = np.ones_like(self.mask)
+        for place in np.flatnonzero(there):
+            masks[place] = given[place]
+        return masks
+
+
+def _is_raw(space: spaces.Space[Any], observation: Any) -> bool:
+    return not isinstance(space, spaces.Box) and space.contains(observation)
+
+
+def _where(places: NDArray[np.bool_], masks: Masks, otherwise: Masks) -> Masks:
+    if masks is None or otherwise is None:
+        return None
+    return np.where(places[:, None], masks, otherwise)
 
 
 def _no_late_mask(mask: Any) -> None:

@@ -27,6 +27,19 @@ class Priorities:
             nodes = np.unique(nodes // 2)
             self.tree[nodes] = self.tree[2 * nodes] + self.tree[2 * nodes + 1]
 
+    @property
+    def priorities(self) -> NDArray[np.float64]:
+        """The priority of every place."""
+        return self.tree[self.leaves :]
+
+    def refill(self, priorities: NDArray[np.float64], largest: float) -> None:
+        """Takes over priorities of all places."""
+        self.tree[self.leaves :] = priorities
+        for level in range(self.leaves.bit_length() - 2, -1, -1):
+            nodes = np.arange(1 << level, 2 << level)
+            self.tree[nodes] = self.tree[2 * nodes] + self.tree[2 * nodes + 1]
+        self.largest = largest
+
     def sample(self, count: int, random: np.random.Generator) -> NDArray[np.intp]:
         """Places drawn in proportion to their priorities, one from each of `count` equal shares."""
         targets = (np.arange(count) + random.random(count)) * (self.tree[1] / count)

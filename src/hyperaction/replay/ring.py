@@ -69,6 +69,25 @@ class Ring:
         self.added += 1
         return place
 
+    def since(self, first: int) -> dict[str, NDArray[Any]]:
+        """The transitions from a number on, in the order they came, by name."""
+        places = np.arange(max(first, self.oldest), self.added) % self.capacity
+        taken = self.take(places)._asdict()
+        return {name: array for name, array in taken.items() if array is not None}
+
+    @property
+    def oldest(self) -> int:
+        """The number of the oldest transition that is still there."""
+        return max(0, self.added - self.capacity)
+
+    def refill(self, first: int, transitions: dict[str, NDArray[Any]]) -> None:
+        """Puts transitions back where they were."""
+        count = len(next(iter(transitions.values()), ()))
+        places = np.arange(first, first + count) % self.capacity
+        for name, values in transitions.items():
+            getattr(self.arrays, name)[places] = values
+        self.added = first + count
+
     def take(self, places: NDArray[np.intp]) -> Batch:
         """The transitions at these places."""
         arrays: tuple[Any, ...] = self.arrays

@@ -1,4 +1,4 @@
-"""Named arrays in one file that is whole or not there: safetensors, which holds no code."""
+"""Files that are whole or not there: text, and named arrays (safetensors, which hold no code)."""
 
 from __future__ import annotations
 
@@ -22,6 +22,23 @@ def write_arrays(path: Path, arrays: dict[str, NDArray[Any]], about: dict[str, A
         # Reshaped: a contiguous copy of a single number has one axis too many.
         whole = {name: array.reshape(np.shape(arrays[name])) for name, array in whole.items()}
         save_file(whole, part, metadata={"about": json.dumps(about)})
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except SafetensorError as error:
+        raise OSError(f"{path} could not be written: {error}") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a text file, whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)

@@ -3,28 +3,71 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from hyperaction.runs.arrays import write_whole
+from hyperaction.runs.lock import locked
+
 AGENT_FILE = "agent.safetensors"
 
 
-class Run:
-    """A run's directory, open for writing."""
+GROWS = "steps"
+"""The one setting that may grow when a run goes on: it changes nothing that has happened."""
 
-    def __init__(self, out: Path, config: dict[str, Any], *, tensorboard: bool = True) -> None:
-        if (out / "config.json").exists():
-            raise ValueError(f"{out} already holds a run; choose another --out or remove it")
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+
+class Run:
+    """A run's directory, held and open for writing.
+
+    A directory that holds a run of the same settings is taken up again.
+
+    Args:
+        out: The directory.
+        config: Every setting of the run.
+        fresh: Put a run that is there aside, and start over.
+        tensorboard: Write TensorBoard events beside the metrics.
+    """
+
+    def __init__(
+        self, out: Path, config: dict[str, Any], *, fresh: bool = False, tensorboard: bool = True
+    ) -> None:
         self.out = out
-        self._metrics = (out / "metrics.jsonl").open("a")
+        self._tensorboard = tensorboard
         self._events: Any = None
-        if tensorboard:
+        self._metrics: Any = None
+        config = json.loads(json.dumps(config))
+        with ExitStack() as held:
+            held.enter_context(locked(out))
+            if fresh and (out / "config.json").exists():
+                os.rename(out, _free_name(out))
+                held.close()
+                held.enter_context(locked(out))
+            if (out / "config.json").exists():
+                _check_same(out, read_config(out), config)
+            write_whole(out / "config.json", json.dumps(config, indent=2) + "\n")
+            self._held = held.pop_all()
+
+    def go_on(self, metrics_bytes: int, step: int) -> None:
+        """Opens the metrics and events, without what was written after that step."""
+        file = self.out / "metrics.jsonl"
+        if file.exists():
+            if file.stat().st_size < metrics_bytes:
+                raise ValueError(f"{file} lost lines that were written before step {step:,}")
+            os.truncate(file, metrics_bytes)
+        self._metrics = file.open("a")
+        if self._tensorboard:
             from tensorboardX import SummaryWriter
 
-            self._events = SummaryWriter(str(out), flush_secs=30)
+            self._events = SummaryWriter(
+                str(self.out), flush_secs=30, purge_step=step + 1 if step else None
+            )
+
+    def metrics_bytes(self) -> int:
+        """How long the metrics are."""
+        return os.fstat(self._metrics.fileno()).st_size
 
     def log(self, kind: str, metrics: dict[str, float]) -> None:
         """Adds one line to the metrics, whole or not at all, and TensorBoard's events."""
@@ -44,9 +87,34 @@ class Run:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._metrics.close()
-        if self._events is not None:
-            self._events.close()
+        for file in (self._metrics, self._events):
+            if file is not None:
+                with suppress(OSError):  # A full disk has been told of already.
+                    file.close()
+        self._held.close()
+
+
+def _check_same(out: Path, there: dict[str, Any], given: dict[str, Any]) -> None:
+    """Refuses to go on with a run of other settings."""
+    before, now = _flat(there), _flat(given)
+    differ = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    if GROWS in differ and before.get(GROWS, 0) <= now[GROWS]:
+        differ.remove(GROWS)
+    if differ:
+        told = ", ".join(f"{name} was {before.get(name)}, now {now.get(name)}" for name in differ)
+        raise ValueError(f"{out} holds a run of other settings: {told} (--fresh starts over)")
+
+
+def _flat(config: dict[str, Any]) -> dict[str, Any]:
+    settings = config.get("settings", {})
+    return {name: value for name, value in config.items() if name != "settings"} | settings
+
+
+def _free_name(out: Path) -> Path:
+    number = 1
+    while (free := out.with_name(f"{out.name}-old-{number}")).exists():
+        number += 1
+    return free
 
 
 def read_metrics(out: Path, kind: str) -> list[dict[str, Any]]:
@@ -65,4 +133,11 @@ def read_config(out: Path) -> dict[str, Any]:
     file = out / "config.json"
     if not file.exists():
         raise ValueError(f"{out} holds no run: there is no {file.name} in it")
-    return json.loads(file.read_text())
+    try:
+        config = json.loads(file.read_text())
+        known = isinstance(config, dict) and isinstance(config.get("settings"), dict)
+        if not known or not all(isinstance(config.get(key), str) for key in ("env", "agent")):
+            raise ValueError("it does not hold the settings of a run")
+    except ValueError as error:
+        raise ValueError(f"{file} is damaged: {error}") from None
+    return config

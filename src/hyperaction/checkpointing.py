@@ -1,0 +1,112 @@
+"""Everything that changes in training, taken out and put back, so that stopping changes nothing.
+
+The environment is not taken out: it was made anew when the phase began, and its seed and the
+actions since then bring it back, whatever it hides.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperaction.runs.checkpoints import Checkpoint, concatenated
+from hyperaction.saving import arrays_of, filled
+from hyperaction.training import Episode, Flat, Phase, Training
+
+AGENT = "agent"
+Arrays = dict[str, NDArray[Any]]
+
+
+class Snapshot(NamedTuple):
+    """A training at one moment: what JSON can hold, and arrays."""
+
+    state: dict[str, Any]
+    arrays: Arrays
+
+
+def snapshot(training: Training) -> Snapshot:
+    """All but replay's transitions."""
+    phase = training.phase
+    arrays = arrays_of(training.state.tree)
+    if phase.actions:
+        arrays["phase.actions"] = np.stack(phase.actions)
+    arrays["env.observation"] = training.env.observation
+    for place, n_step in enumerate(training.n_steps):
+        if n_step.steps:
+            observations, actions, rewards = zip(*n_step.steps, strict=True)
+            arrays[f"n_step.{place}.observations"] = np.stack(observations)
+            arrays[f"n_step.{place}.actions"] = np.stack(actions)
+            arrays[f"n_step.{place}.rewards"] = np.array(rewards)
+    state: dict[str, Any] = {
+        "step": training.step,
+        "empty_since": training.empty_since,
+        "random": training.random.bit_generator.state,
+        "explorer": training.explorer.state(),
+        "replay_added": training.ring.added,
+        "totals": training.totals,
+        "lengths": training.lengths,
+        "phase": {
+            "number": phase.number,
+            "first": phase.first,
+            "episodes": [list(episode) for episode in phase.episodes],
+            "losses": phase.losses,
+            "over": phase.over,
+        },
+    }
+    if training.priorities is not None:
+        arrays["priorities"] = training.priorities.priorities
+        state["largest_priority"] = training.priorities.largest
+    for name, array in arrays.items():
+        if name.startswith(".online") and not np.isfinite(array).all():
+            raise RuntimeError(f"the parameter {name} is not finite at step {training.step:,}")
+    return Snapshot(state, arrays)
+
+
+def restore(training: Training, checkpoint: Checkpoint) -> None:
+    """Puts a training back to where the checkpoint was taken."""
+    state, arrays = checkpoint.state, checkpoint.arrays
+    training.state = Flat(filled(training.state.tree, arrays))
+    training.step, training.empty_since = state["step"], state["empty_since"]
+    training.totals, training.lengths = state["totals"], state["lengths"]
+    training.random.bit_generator.state = state["random"]
+    training.explorer.restore(state["explorer"])
+    _restore_replay(training, checkpoint)
+    for place, n_step in enumerate(training.n_steps):
+        names = [f"n_step.{place}.{part}" for part in ("observations", "actions", "rewards")]
+        parts = [arrays[name] for name in names if name in arrays]
+        n_step.steps = deque((o, a, float(r)) for o, a, r in zip(*parts, strict=True))
+    saved = state["phase"]
+    phase = training.phase = Phase(saved["number"], saved["first"])
+    phase.episodes = [Episode(*episode) for episode in saved["episodes"]]
+    phase.losses, phase.over = saved["losses"], saved["over"]
+    phase.actions = list(arrays.get("phase.actions", ()))
+    _restore_env(training, arrays["env.observation"])
+
+
+def _restore_replay(training: Training, checkpoint: Checkpoint) -> None:
+    added = checkpoint.state["replay_added"]
+    training.ring.added = added
+    oldest = training.ring.oldest
+    training.ring.refill(oldest, concatenated(checkpoint.replay, oldest))
+    if training.ring.added != added:
+        raise ValueError(
+            f"the checkpoint's replay has {training.ring.added} transitions of {added}"
+        )
+    if training.priorities is not None:
+        training.priorities.refill(
+            checkpoint.arrays["priorities"], checkpoint.state["largest_priority"]
+        )
+
+
+def _restore_env(training: Training, observation: NDArray[np.float32]) -> None:
+    training.remake_env()
+    for actions in training.phase.actions:
+        training.env.step(actions)
+    if not np.array_equal(training.env.observation, observation):
+        raise ValueError(
+            "the environment does not repeat itself: the same seed and actions led elsewhere, so "
+            "this run cannot go on from the middle of a phase"
+        )

@@ -1,0 +1,26 @@
+"""One process per run directory."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def locked(out: Path) -> Iterator[None]:
+    """Holds a run's directory; the system lets go of it however the process ends."""
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / "lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            owner = file.read().strip() or "unknown"
+            raise ValueError(f"another process (number {owner}) is training in {out}") from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
