@@ -182,5 +182,5 @@ def play(out: Path, episodes: int, seed: int, told: Callable[[Episode], None]) -
     if not (out / AGENT_FILE).exists():
         raise ValueError(f"{out} holds no agent yet: one is kept after the first evaluation")
     learner = LEARNERS[config["agent"]].load(out)
-    env = environments.make_env(config["env"], config["max_episode_steps"])
+    env = environments.make_env(config["env"], config.get("max_episode_steps", 0))
     return learner.evaluate(env, episodes, seed, told)

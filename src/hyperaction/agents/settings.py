@@ -187,7 +187,7 @@ AGENTS: dict[AgentName, LoopSettings] = {
         orders=(HIGHEST,), double=True, dueling=True, n_step=3, prioritised=True
     ),
     "hg-rainbow": ValueSettings(orders=(1,), double=True, dueling=True, n_step=3, prioritised=True),
-    "bdqn": ValueSettings(orders=(1,), branching="mean"),
+    "bdqn": ValueSettings(orders=(1,), branching="mean", double=True, dueling=True),
     "ddpg": DDPGSettings(),
 }
 """The paper's agents, with its settings for physical control."""
