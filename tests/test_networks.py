@@ -71,7 +71,7 @@ def test_gradients_reach_every_block(mixer, dueling):
         assert np.any(gradients.value_stream[1].weight != 0)
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(hypergraphs(), st.sampled_from(sorted(MIXERS)), st.booleans())
 def test_a_batch_gives_what_its_states_give_alone(hypergraph, mixer, dueling):
     network = network_for(hypergraph, mixer=mixer, dueling=dueling)
@@ -82,7 +82,7 @@ def test_a_batch_gives_what_its_states_give_alone(hypergraph, mixer, dueling):
         np.testing.assert_allclose(together, alone, rtol=1e-4, atol=1e-5)
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(hypergraphs(), st.sampled_from(sorted(MIXERS)), st.booleans())
 def test_max_and_greedy_agree_with_the_list_of_all_values(hypergraph, mixer, dueling):
     network = network_for(hypergraph, mixer=mixer, dueling=dueling)

@@ -142,9 +142,10 @@ def test_stopping_at_any_moment_changes_nothing(whole, tmp_path, monkeypatch):
         killer.left = moment
         with pytest.raises(KilledError):
             run(out)
-        killer.left = chances.randrange(400)  # And once more, after going on.
-        with contextlib.suppress(KilledError):
-            run(out)
+        if number % 4 == 0:  # And once more, after going on.
+            killer.left = chances.randrange(400)
+            with contextlib.suppress(KilledError):
+                run(out)
         killer.left = None
         run(out)
         assert metrics(out) == metrics(whole), killer.seen[moment]

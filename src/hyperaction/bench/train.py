@@ -25,9 +25,11 @@ from hyperaction.agents.settings import ValueSettings, preset
 from hyperaction.agents.value import ValueAgent
 from hyperaction.bench.clock import fastest
 from hyperaction.bench.settings import BenchTrain
+from hyperaction.checkpointing import snapshot
 from hyperaction.environments import Single
+from hyperaction.environments.actions import described
 from hyperaction.runs import Run
-from hyperaction.saving import arrays_of
+from hyperaction.runs.checkpoints import Checkpoints
 from hyperaction.training import Training
 
 ENV = "HalfCheetahBulletEnv-v0"
@@ -39,6 +41,9 @@ PEERS = {
     "SBX DQN": "sbx",
     "Tianshou BDQN": "tianshou",
 }
+
+LOGGED = 5
+"""Phases whose logging is timed."""
 
 Told = Callable[[str], None]
 
@@ -239,19 +244,28 @@ def _floor(training: Training, repeats: int) -> dict[str, float]:
 
 
 def _logging(training: Training) -> float:
-    """Seconds per step that metrics, events and the saved agent take in a real run."""
-    from hyperaction.environments.actions import described
-    from hyperaction.runs import write_arrays
-
+    """Seconds per step that metrics, events, checkpoints and new environments take in a run."""
     metrics = dict.fromkeys(("step", "episodes", "return", "lowest", "highest", "length"), 1.0)
+    replay = {
+        name: np.resize(array, (PHASE, *array.shape[1:]))
+        for name, array in training.ring.since(0).items()
+    }
     with tempfile.TemporaryDirectory() as place, Run(Path(place) / "run", {}) as run:
+        run.go_on(0, 0)
+        checkpoints = Checkpoints(run.out)
         start = time.perf_counter()
-        for _ in range(5):
+        for phase in range(LOGGED):
             run.log("train", metrics)
             run.log("eval", metrics)
-            about = {"actions": described(training.env.actions)}
-            write_arrays(run.out / "agent", arrays_of(training.state.tree), about)
-        return (time.perf_counter() - start) / 5 / PHASE
+            state, arrays = snapshot(training)
+            first = phase * PHASE
+            state["agent"] = {"actions": described(training.env.actions)}
+            checkpoints.write(state, arrays, replay, first=first, keep_from=first - 10 * PHASE)
+            for _ in range(2):  # One to train in, one to be judged in.
+                env = environments.make(ENV)
+                env.reset(seed=0)
+                env.close()
+        return (time.perf_counter() - start) / LOGGED / PHASE
 
 
 def _child(*args: str) -> dict[str, float]:
