@@ -12,7 +12,7 @@ PARTS = ("environment", "update", "acting", "replay", "logging", "rest")
 def split_table(found: dict[str, Any]) -> Table:
     """Where the time of a step goes, for each rank."""
     table = Table(title="One step: where the time goes")
-    for name in ("rank", "ms", "ratio", *PARTS):
+    for name in ("rank", "ms", "ratio", "env", *PARTS[1:]):
         table.add_column(name, justify="right")
     base = next(iter(found["split"].values()))["milliseconds"]
     for rank, row in found["split"].items():
