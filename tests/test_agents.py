@@ -250,6 +250,7 @@ def test_presets_are_data():
     [
         ({"discount": 1.5}, "--discount 1.5 is not in 0 to 1"),
         ({"minibatch": 0}, "--minibatch 0 is below 1"),
+        ({"replay_size": 3}, "--replay-size 3 is below --minibatch 64"),
         ({"replay_start": 3}, "--replay-start 3 is below --minibatch 64"),
         ({"learning_rate": -1.0}, "--learning-rate -1.0 is not above 0"),
         ({"polyak": 2.0}, "--polyak 2.0 is not in 0 to 1"),

@@ -16,7 +16,6 @@ from hyperaction.runs.checkpoints import Checkpoint, concatenated
 from hyperaction.saving import arrays_of, filled
 from hyperaction.training import Episode, Flat, Phase, Training
 
-AGENT = "agent"
 Arrays = dict[str, NDArray[Any]]
 
 

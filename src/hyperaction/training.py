@@ -19,7 +19,7 @@ from hyperaction.replay import NStep, Priorities, Ring
 
 
 class Agent(Protocol):
-    """The functions of an agent; `State` is all that it learns and remembers, one pytree."""
+    """The functions of an agent; its state is all that it learns and remembers, one pytree."""
 
     @property
     def settings(self) -> LoopSettings:

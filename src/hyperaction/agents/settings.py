@@ -66,6 +66,10 @@ class LoopSettings:
         for option in ("learning_rate", "actor_learning_rate", "optimiser_epsilon", "noise"):
             if getattr(self, option, 1.0) <= 0.0:
                 raise ValueError(f"{_flag(option)} {getattr(self, option)} is not above 0")
+        if self.replay_size < self.minibatch:
+            raise ValueError(
+                f"--replay-size {self.replay_size} is below --minibatch {self.minibatch}"
+            )
         if self.replay_start < self.minibatch:
             raise ValueError(
                 f"--replay-start {self.replay_start} is below --minibatch {self.minibatch}"
