@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 import tyro
 
-from hyperaction import training
 from hyperaction.environments import Single
 from hyperaction.options import defaults
 from hyperaction.replay import Priorities, Ring, Transition
 from hyperaction.running import Prepared
 from hyperaction.runs import Run, arrays
 from hyperaction.runs.checkpoints import Checkpoints, concatenated
+from hyperaction.training import learning
 
 REACHER = [
     "train", "ReacherBulletEnv-v0", "--agent", "hg-rainbow", "--rank", "2", "--steps", "600",
@@ -124,7 +124,7 @@ def test_stopping_at_any_moment_changes_nothing(whole, tmp_path, monkeypatch):
     options_type, default = defaults(args)
     options = tyro.cli(options_type, args=args, default=default)
     killer = Killer(monkeypatch)
-    monkeypatch.setattr(training, "Programs", functools.cache(training.Programs))
+    monkeypatch.setattr(learning, "Programs", functools.cache(learning.Programs))
 
     def run(out):
         with Run(out, options.config(), tensorboard=False) as opened:

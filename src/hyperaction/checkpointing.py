@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hyperaction.runs.checkpoints import Checkpoint, concatenated
 from hyperaction.saving import arrays_of, filled
-from hyperaction.training import Episode, Flat, Phase, Training
+from hyperaction.training import DivergedError, Episode, Flat, Phase, Training
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -60,7 +60,7 @@ def snapshot(training: Training) -> Snapshot:
         state["largest_priority"] = training.priorities.largest
     for name, array in arrays.items():
         if name.startswith(".online") and not np.isfinite(array).all():
-            raise RuntimeError(f"the parameter {name} is not finite at step {training.step:,}")
+            raise DivergedError(f"the parameter {name} is not finite at step {training.step:,}")
     return Snapshot(state, arrays)
 
 

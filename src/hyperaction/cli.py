@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr
+from contextlib import ExitStack, redirect_stderr
 from importlib.util import find_spec
 from io import StringIO
 from typing import Any
@@ -26,17 +26,22 @@ def train(args: Sequence[str]) -> None:
     options = _parse(options_type, "train", args, default=default)
     from rich.console import Console
 
-    from hyperaction.running import Prepared, StoppedError
+    from hyperaction.environments.faults import EnvironmentFaultError
+    from hyperaction.running import Prepared, StoppedError, Watchdog
     from hyperaction.runs import Run
 
-    prepared = Prepared(options)
+    def late(doing: str) -> Exception:
+        limit = f"{options.env_timeout:g} s (--env-timeout)"
+        return EnvironmentFaultError(f"the environment's {doing} took more than {limit}")
+
     console = Console()
-    console.print(_about(options.env, prepared.agent), highlight=False)
-    settings = {"fresh": options.fresh, "tensorboard": options.tensorboard}
-    with (
-        Run(options.out, options.config(), **settings) as run,
-        _progress(console, "{task.fields[more]}") as bar,
-    ):
+    with ExitStack() as held:
+        watchdog = held.enter_context(Watchdog(options.env_timeout, late))
+        prepared = Prepared(options, watchdog)
+        console.print(_about(options.env, prepared.agent), highlight=False)
+        settings = {"fresh": options.fresh, "tensorboard": options.tensorboard}
+        run = held.enter_context(Run(options.out, options.config(), **settings))
+        bar = held.enter_context(_progress(console, "{task.fields[more]}"))
         task = bar.add_task("training", total=options.steps, more="")
         started = time.monotonic()
         first: int | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
@@ -51,6 +52,8 @@ class TrainOptions(Generic[Settings]):
     """Put a run that is in the directory aside, and start over."""
     tensorboard: bool = True
     """Write TensorBoard events beside the metrics."""
+    env_timeout: float = 600.0
+    """Seconds that a step or reset of the environment may take before the run stops; 0: any."""
     max_episode_steps: int = 0
     """The environment's time limit; 0 is its own."""
     bins: tuple[int, ...] = (5,)
@@ -66,6 +69,8 @@ class TrainOptions(Generic[Settings]):
             raise ValueError(f"--seed {self.seed} is below 0 or too large")
         if self.max_episode_steps < 0:
             raise ValueError(f"--max-episode-steps {self.max_episode_steps} is below 0")
+        if not 0 <= self.env_timeout < math.inf:
+            raise ValueError(f"--env-timeout {self.env_timeout} is not a number of seconds")
         if self.rank < 0:
             raise ValueError(f"--rank {self.rank} is below 0")
         _ = self.agent_settings  # What cannot combine is refused now.
@@ -83,7 +88,7 @@ class TrainOptions(Generic[Settings]):
         return {**own, "settings": asdict(self.agent_settings)}
 
 
-OWN = ("settings", "rank", "out", "fresh", "tensorboard")
+OWN = ("settings", "rank", "out", "fresh", "tensorboard", "env_timeout")
 
 
 def defaults(args: list[str]) -> tuple[type[TrainOptions[Any]], TrainOptions[Any]]:

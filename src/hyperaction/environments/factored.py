@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hyperaction.environments import physical
 from hyperaction.environments.actions import ActionMap, action_map, continuous
+from hyperaction.environments.faults import Guard, Guarded, blamed, check_observation, check_reward
 
 
 class Step(NamedTuple):
@@ -42,17 +43,15 @@ class Factored:
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_] | None]:
         """Starts an episode."""
         observation, info = self.env.reset(seed=seed)
-        return self.flatten(observation), _mask(info)
+        return self._checked(observation), _mask(info)
 
     def step(self, action: NDArray[np.int32]) -> Step:
         """Takes one joint action."""
         observation, reward, terminated, truncated, info = self.env.step(self.actions(action))
+        reward = float(reward)
+        check_reward(reward)
         return Step(
-            self.flatten(observation),
-            float(reward),
-            bool(terminated),
-            bool(truncated),
-            _mask(info),
+            self._checked(observation), reward, bool(terminated), bool(truncated), _mask(info)
         )
 
     def close(self) -> None:
@@ -62,6 +61,11 @@ class Factored:
     def flatten(self, observation: Any) -> NDArray[np.float32]:
         """An observation as the environment gives it, ready for a network."""
         return flattened(self._observation_space, observation)
+
+    def _checked(self, observation: Any) -> NDArray[np.float32]:
+        flat = self.flatten(observation)
+        check_observation(flat, self.observation_shape)
+        return flat
 
 
 def flat_shape(space: spaces.Space[Any], name: str) -> tuple[int, ...]:
@@ -96,6 +100,7 @@ def make(
     action_shape: Sequence[int] = (),
     real_actions: bool = False,
     max_episode_steps: int = 0,
+    guard: Guard | None = None,
 ) -> Factored:
     """The environment of that id (or `module:Id`), its actions factored.
 
@@ -105,15 +110,25 @@ def make(
         action_shape: The sizes that a `Discrete` action space is the product of.
         real_actions: Leave a `Box` action space as it is, scaled to go from -1 to 1.
         max_episode_steps: The time limit; 0 is the environment's own.
+        guard: What surrounds its calls; with one, its exceptions are told as faults.
     """
-    env = make_env(name, max_episode_steps)
+    env = make_env(name, max_episode_steps, guard)
     space = env.action_space
     actions = continuous(space) if real_actions else action_map(space, bins, action_shape)
     return Factored(env, actions)
 
 
-def make_env(name: str, max_episode_steps: int = 0) -> gymnasium.Env[Any, Any]:
+def make_env(
+    name: str, max_episode_steps: int = 0, guard: Guard | None = None
+) -> gymnasium.Env[Any, Any]:
     """The environment of that id, or an error that says what was meant."""
+    if guard is None:
+        return _made(name, max_episode_steps)
+    with guard("making"):
+        return Guarded(_made(name, max_episode_steps), guard)
+
+
+def _made(name: str, max_episode_steps: int) -> gymnasium.Env[Any, Any]:
     if physical.is_physical(name):
         physical.register(name)
     try:
@@ -126,4 +141,6 @@ def make_env(name: str, max_episode_steps: int = 0) -> gymnasium.Env[Any, Any]:
         raise ValueError(f"no environment {name}{hint} ({error})".replace("\n", " ")) from None
     except ModuleNotFoundError as error:
         raise ValueError(f"environment {name}: {error}") from None
+    except Exception as error:
+        raise blamed(error, "making") from error
     return physical.QuietStart(env) if physical.is_physical(name) else env

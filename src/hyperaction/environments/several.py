@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hyperaction.environments.actions import ActionMap
 from hyperaction.environments.factored import Factored, flat_shape, flattened
+from hyperaction.environments.faults import check_observation, check_reward
 
 Masks = NDArray[np.bool_] | None
 
@@ -138,6 +139,7 @@ class Vector:
         chosen = np.stack([self.actions(action) for action in actions])
         raw, reward, terminated, truncated, info = self.env.step(chosen)
         observation, mask = self._flat(raw), self._masks(info)
+        check_reward(float(np.sum(reward)))
         ended = np.asarray(terminated | truncated)
         real = np.ones(self.count, bool)
         self.observation, self.mask = observation, mask
@@ -176,9 +178,12 @@ class Vector:
     def _flat(self, observation: Any) -> NDArray[np.float32]:
         if isinstance(self.env.single_observation_space, spaces.Box):
             # A copy: vector environments may write the next observation into the same array.
-            return np.array(observation, np.float32)
-        each = iterate(self.env.observation_space, observation)
-        return np.stack([self.flatten(one) for one in each])
+            flat = np.array(observation, np.float32)
+        else:
+            each = iterate(self.env.observation_space, observation)
+            flat = np.stack([self.flatten(one) for one in each])
+        check_observation(flat, (self.count, *self.observation_shape))
+        return flat
 
     def _masks(self, info: dict[str, Any]) -> Masks:
         given = info.get("action_mask")

@@ -1,0 +1,117 @@
+"""A run: training that is written down as it goes and can be stopped at any moment."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+
+from hyperaction import environments
+from hyperaction.agents.build import build
+from hyperaction.checkpointing import restore
+from hyperaction.environments import Environments, Single
+from hyperaction.environments.faults import EnvironmentFaultError, Guard, unguarded
+from hyperaction.options import TrainOptions
+from hyperaction.running.recorder import Progress, Recorder, Teller
+from hyperaction.runs import Run
+from hyperaction.runs.checkpoints import Checkpoints
+from hyperaction.training import DivergedError, Evaluation, Training, is_complete, train
+
+
+class StoppedError(Exception):
+    """A run that was asked to stop, and can go on later."""
+
+
+class FailedError(RuntimeError):
+    """A run that cannot go on by itself."""
+
+
+class Prepared:
+    """A run that can begin: its mistakes are told before anything is written.
+
+    Args:
+        options: What to train, where, and for how long.
+        guard: What surrounds the calls of the environment, such as a watchdog.
+    """
+
+    def __init__(self, options: TrainOptions[Any], guard: Guard = unguarded) -> None:
+        self.options, self.guard = options, guard
+        env = self.make_env()
+        self.agent = build(options.agent_settings, env.actions, env.observation_shape)
+        jax.eval_shape(self.agent.start, jax.random.key(0))  # The network fits the observations.
+        env.close()
+
+    def make_env(self) -> Environments:
+        """The run's environment, as it is when it is new."""
+        options = self.options
+        return Single(
+            environments.make(
+                options.env,
+                bins=options.bins,
+                action_shape=options.action_shape,
+                real_actions=options.agent == "ddpg",
+                max_episode_steps=options.max_episode_steps,
+                guard=self.guard,
+            )
+        )
+
+    def train(self, run: Run, progress: Progress, say: Callable[[str], None]) -> None:
+        """Trains as the options say, from where the run was stopped if it was."""
+        checkpoints = Checkpoints(run.out)
+        checkpoint, problems = checkpoints.latest()
+        for problem in problems:
+            say(f"{problem}; an earlier one is used" if checkpoint else problem)
+        recorder = Recorder(run, checkpoints, self.options)
+        training: Training | None = None
+        try:
+            training = Training(self.agent, self.make_env, self.options.seed)
+            if checkpoint is None:
+                run.go_on(0, 0)
+            else:
+                restore(training, checkpoint)
+                recorder.go_on(training)
+                run.go_on(checkpoint.state["metrics_bytes"], training.step)
+                say(f"going on from step {training.step:,}")
+            self._train(training, recorder, progress)
+        except DivergedError as error:
+            raise FailedError(f"{error}; {recorder.told()}") from error
+        except EnvironmentFaultError as error:
+            after = "at its start" if training is None else f"after step {training.step:,}"
+            raise FailedError(f"{error}, {after}; {recorder.told()}") from error
+
+    def _train(self, training: Training, recorder: Recorder, progress: Progress) -> None:
+        options = self.options
+        with _stoppable() as stopping:
+            train(
+                training,
+                options.steps,
+                [recorder, Teller(progress)],
+                evaluation=Evaluation(self.agent, training.programs, self.make_env),
+                phase_steps=options.phase_steps,
+                evaluation_steps=options.evaluation_steps,
+                stopping=stopping,
+            )
+            if stopping() and not is_complete(training, options.steps):
+                recorder.save(training)
+                raise StoppedError(f"stopped at step {training.step:,} and saved")
+
+
+@contextmanager
+def _stoppable() -> Iterator[Callable[[], bool]]:
+    """Whether somebody asked to stop; asked twice, it stops at once."""
+    asked: list[int] = []
+
+    def ask(number: int, frame: Any) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,113 @@
+"""A second process that watches the first: an environment may hang, or take the run down with it.
+
+The run notes in a page of shared memory when it calls its environment, and the watchdog looks at it
+now and then. This file is also the watchdog's program, which needs nothing but Python.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+PAGE = struct.Struct("d32s")
+"""When the environment was called, on the system's clock (0: it is not), and which call it is."""
+
+MERCY = 5.0
+"""Seconds that a run is given to end by itself, at most as many as the environment was."""
+
+
+class Watchdog:
+    """Ends a run whose environment takes too long, and tells when one ends suddenly.
+
+    Args:
+        limit: Seconds that a call of the environment may take; 0 is no limit.
+        late: Makes the error that is raised in a call that took too long, of its name.
+    """
+
+    def __init__(self, limit: float, late: Callable[[str], Exception]) -> None:
+        self._late = late
+        with tempfile.TemporaryFile() as file:
+            file.truncate(PAGE.size)
+            self._page = mmap.mmap(file.fileno(), PAGE.size)
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", __file__, str(file.fileno()), str(limit)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[file.fileno()],
+                start_new_session=True,  # Ctrl-C is for the run.
+            )
+        self._before = signal.signal(signal.SIGUSR1, self._raise)
+
+    @contextmanager
+    def __call__(self, doing: str) -> Iterator[None]:
+        """Inside, the environment is being called."""
+        PAGE.pack_into(self._page, 0, time.monotonic(), doing.encode())
+        try:
+            yield
+        finally:
+            PAGE.pack_into(self._page, 0, 0.0, b"")
+
+    def _raise(self, number: int, frame: Any) -> None:
+        since, doing = PAGE.unpack_from(self._page)
+        if since:  # The environment may have answered just now.
+            raise self._late(_name(doing))
+
+    def __enter__(self) -> Watchdog:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._process.kill()
+        self._process.wait()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        signal.signal(signal.SIGUSR1, self._before)
+
+
+def _name(doing: bytes) -> str:
+    return doing.rstrip(b"\0").decode()
+
+
+def _watch(page: mmap.mmap, limit: float, run: int) -> str:
+    """Watches until the run has ended or must be; what is to be said then."""
+    pause = min(1.0, limit / 10) if limit else 1.0
+    while True:
+        ended, _, _ = select.select([sys.stdin], [], [], pause)
+        since, doing = PAGE.unpack_from(page)
+        if ended or os.getppid() != run:
+            where = f" in the environment's {_name(doing)}" if since else ""
+            return f"the run ended suddenly{where}: it was killed, or crashed"
+        if not limit or not since or time.monotonic() - since < limit:
+            continue
+        os.kill(run, signal.SIGUSR1)
+        time.sleep(min(MERCY, limit))
+        if PAGE.unpack_from(page) == (since, doing) and os.getppid() == run:
+            os.kill(run, signal.SIGKILL)
+            return f"the environment's {_name(doing)} took more than {limit:g} s and was killed"
+
+
+def _main() -> None:
+    file, limit = int(sys.argv[1]), float(sys.argv[2])
+    said = _watch(mmap.mmap(file, PAGE.size), limit, os.getppid())
+    shown = "\x1b[?25h\n" if sys.stderr.isatty() else ""  # A progress bar hides the cursor.
+    told = f"{shown}hyperaction: {said}; the same command goes on from the last checkpoint"
+    print(told, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,61 @@
+"""An environment that breaks its promises in the way that the variable FAULT names.
+
+It does so in the 30th step of the second phase: of the fourth that is made, after one to look at,
+one for the first phase and one for its evaluation.
+"""
+
+import ctypes
+import os
+import time
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+
+class Faulty(gymnasium.Env):
+    """Two switches; a step is worth what is switched on."""
+
+    observation_space = spaces.Box(-1.0, 1.0, (3,), np.float32)
+    action_space = spaces.MultiDiscrete([2, 2])
+    made = 0
+
+    def __init__(self):
+        Faulty.made += 1
+        self.left = 30 if Faulty.made == 4 else -1
+        if os.environ.get("FAULT") == "making":
+            raise KeyError("no simulator")
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.length = 0
+        return self._observation(), {}
+
+    def step(self, action):
+        self.length += 1
+        self.left -= 1
+        fault = os.environ.get("FAULT") if self.left == 0 else None
+        observation, reward = self._observation(), float(sum(action))
+        if fault == "raises":
+            raise ZeroDivisionError("gravity is zero\nand more")
+        if fault == "shape":
+            observation = observation[:2]
+        if fault == "nan":
+            observation[1] = np.nan
+        if fault == "reward":
+            reward = float("inf")
+        if fault == "hangs":
+            time.sleep(1000)
+        if fault == "hangs in C":  # Which signals do not wake.
+            lock = ctypes.create_string_buffer(64)
+            ctypes.PyDLL(None).pthread_mutex_lock(lock)
+            ctypes.PyDLL(None).pthread_mutex_lock(lock)
+        if fault == "dies":
+            os._exit(11)
+        return observation, reward, False, self.length == 10, {}
+
+    def _observation(self):
+        return self.np_random.uniform(-1, 1, 3).astype(np.float32)
+
+
+gymnasium.register("Faulty-v0", Faulty)
