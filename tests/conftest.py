@@ -16,3 +16,6 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = cache
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.05"
     os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+
+# As in a run, so that those made by tests compare equal with those of commands.
+os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"

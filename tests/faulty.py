@@ -58,4 +58,4 @@ class Faulty(gymnasium.Env):
         return self.np_random.uniform(-1, 1, 3).astype(np.float32)
 
 
-gymnasium.register("Faulty-v0", Faulty)
+gymnasium.register("Faulty-v0", "tests.faulty:Faulty")

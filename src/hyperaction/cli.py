@@ -6,12 +6,13 @@ import difflib
 import json
 import os
 import sys
-import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, redirect_stderr
+from contextlib import ExitStack
 from importlib.util import find_spec
-from io import StringIO
 from typing import Any
+
+from hyperaction.parsing import ArgumentError, parse
+from hyperaction.stopping import stoppable
 
 DESCRIPTION = """\
 Value-based reinforcement learning where an action has several dimensions:
@@ -23,45 +24,35 @@ def train(args: Sequence[str]) -> None:
     from hyperaction.options import defaults
 
     options_type, default = defaults(list(args))
-    options = _parse(options_type, "train", args, default=default)
+    options = parse(options_type, "train", args, default=default)
     from rich.console import Console
 
-    from hyperaction.environments.faults import EnvironmentFaultError
-    from hyperaction.running import Prepared, StoppedError, Watchdog
-    from hyperaction.runs import Run
-
-    def late(doing: str) -> Exception:
-        limit = f"{options.env_timeout:g} s (--env-timeout)"
-        return EnvironmentFaultError(f"the environment's {doing} took more than {limit}")
+    from hyperaction.running import Progress, StoppedError, execute
 
     console = Console()
-    with ExitStack() as held:
-        watchdog = held.enter_context(Watchdog(options.env_timeout, late))
-        prepared = Prepared(options, watchdog)
-        console.print(_about(options.env, prepared.agent), highlight=False)
-        settings = {"fresh": options.fresh, "tensorboard": options.tensorboard}
-        run = held.enter_context(Run(options.out, options.config(), **settings))
-        bar = held.enter_context(_progress(console, "{task.fields[more]}"))
-        task = bar.add_task("training", total=options.steps, more="")
-        started = time.monotonic()
-        first: int | None = None
+    bar = _progress(console, "{task.fields[more]}")
+    task = bar.add_task("training", total=options.steps, more="")
 
-        def progress(step: int, last: float | None) -> None:
-            nonlocal started, first
-            if first is None:
-                started, first = time.monotonic(), step
-            speed = f"{(step - first) / max(time.monotonic() - started, 1e-9):.0f} steps/s"
-            more = speed if last is None else f"{speed}, last return {last:.1f}"
-            bar.update(task, completed=min(step, options.steps), more=more)
+    def begin(agent: Any) -> None:
+        console.print(_about(options.env, agent), highlight=False)
+        bar.start()
 
-        try:
-            prepared.train(run, progress, lambda news: console.print(news, highlight=False))
-        except StoppedError as stop:
-            raise UserError(f"{stop}; the same command goes on from there", code=130) from None
-        except KeyboardInterrupt:
-            raise UserError(
-                "stopped at once; the same command goes on from the last checkpoint", code=130
-            ) from None
+    def show(progress: Progress) -> None:
+        more = f"{progress.steps_per_second:.0f} steps/s"
+        if progress.last_return is not None:
+            more = f"{more}, last return {progress.last_return:.1f}"
+        bar.update(task, completed=min(progress.step, options.steps), more=more)
+
+    try:
+        execute(options, begin, show, lambda news: console.print(news, highlight=False))
+    except StoppedError as stop:
+        raise UserError(f"{stop}; the same command goes on from there", code=130) from None
+    except KeyboardInterrupt:
+        raise UserError(
+            "stopped at once; the same command goes on from the last checkpoint", code=130
+        ) from None
+    finally:
+        bar.stop()
     console.print(f"Written: {options.out / 'metrics.jsonl'}", soft_wrap=True, markup=False)
     console.print(f"Play it: hyperaction evaluate {options.out}", soft_wrap=True, markup=False)
 
@@ -76,7 +67,7 @@ def evaluate(args: Sequence[str]) -> None:
     """Play a run's trained agent."""
     from hyperaction.options import EvaluateOptions
 
-    options = _parse(EvaluateOptions, "evaluate", args)
+    options = parse(EvaluateOptions, "evaluate", args)
     from rich.console import Console
 
     from hyperaction.running import play
@@ -96,11 +87,81 @@ def evaluate(args: Sequence[str]) -> None:
     console.print(f"     mean {mean:>10.1f}    from {min(totals):.1f} to {max(totals):.1f}")
 
 
+def sweep(args: Sequence[str]) -> None:
+    """Run a grid of environments, agents and seeds."""
+    from hyperaction.options import SweepOptions
+
+    options = parse(SweepOptions, "sweep", args)
+    from hyperaction.sweeps import grid as grids
+    from hyperaction.sweeps.sweep import Sweep
+
+    grid = grids.load(options.grid)
+    cells = grids.chosen(grid, only=options.only, seeds=options.seeds, steps=options.steps)
+    grids.check_fits(grid.name, cells)
+    from rich.console import Console
+
+    from hyperaction.report import sweep as report
+    from hyperaction.runs.lock import locked
+
+    def rows(of: Sweep) -> list[report.Row]:
+        return [
+            report.Row(
+                place.cell.name, place.state, place.progress.step, place.cell.steps,
+                place.progress.steps_per_second, place.progress.last_return, place.attempts,
+                place.reason,
+            )
+            for place in of.places
+        ]  # fmt: skip
+
+    console = Console()
+    with ExitStack() as held:
+        held.enter_context(locked(options.out))
+        running = Sweep(cells, options.out, _workers(options, held), options.retries)
+        stopping = held.enter_context(stoppable())
+        show = _sweep_shown(console, held)
+        running.run(lambda of: show(rows(of), of.seconds_left()), stopping)
+    if stopping():
+        raise UserError("stopped, all runs saved; the same command goes on from there", code=130)
+    said = report.summary(rows(running))
+    for line in said:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    console.print(f"Look: hyperaction table {options.out}", soft_wrap=True, markup=False)
+    if running.in_state("failed"):
+        raise UserError(f"{len(running.in_state('failed'))} runs failed, see above", code=1)
+
+
+def _workers(options: Any, held: ExitStack) -> Any:
+    if options.ray:
+        _need("ray", extra="ray")
+        from hyperaction.sweeps.cluster import Cluster
+
+        return held.enter_context(Cluster(options.ray, options.retries))
+    from hyperaction.sweeps.local import Local
+
+    return Local(options.workers)
+
+
+def _sweep_shown(console: Any, held: ExitStack) -> Callable[[Any, float | None], None]:
+    """A live table on a terminal, lines of what has changed elsewhere."""
+    from hyperaction.report import sweep as report
+
+    if not console.is_terminal:
+        return report.Lines(lambda line: console.print(line, highlight=False, soft_wrap=True))
+    from rich.live import Live
+
+    live = held.enter_context(Live(console=console, auto_refresh=False))
+
+    def show(rows: Any, seconds_left: float | None) -> None:
+        live.update(report.live(rows, seconds_left, console.height), refresh=True)
+
+    return show
+
+
 def compare(args: Sequence[str]) -> None:
     """Set runs beside the curves that the paper's authors published."""
     from hyperaction.options import CompareOptions
 
-    options = _parse(CompareOptions, "compare", args)
+    options = parse(CompareOptions, "compare", args)
     _need("matplotlib", extra="report")
     import numpy as np
     from rich.console import Console
@@ -127,11 +188,46 @@ def compare(args: Sequence[str]) -> None:
     console.print(f"Written: {report.draw(groups, options.out)}", soft_wrap=True, markup=False)
 
 
+def table(args: Sequence[str]) -> None:
+    """Sum up runs over seeds, per environment and overall."""
+    from hyperaction.options import TableOptions
+
+    options = parse(TableOptions, "table", args)
+    from rich.console import Console
+
+    from hyperaction.report import table as report
+    from hyperaction.runs import read_config, read_metrics
+
+    configs = {out: read_config(out) for out in report.find_runs(options.folders)}
+    agents = report.labels(configs)
+    results = []
+    for out, config in configs.items():
+        evaluations = read_metrics(out, "eval") if (out / "metrics.jsonl").exists() else []
+        scored = report.score(evaluations, options.last, options.at)
+        if scored is not None:
+            results.append(report.Result(config["env"], agents[out], *scored))
+    if not results:
+        where = " ".join(str(folder) for folder in options.folders)
+        raise UserError(f"no run with an evaluation was found in {where}", code=1)
+    found = report.lines(results)
+    if options.format != "text":
+        written = {"csv": report.as_csv, "markdown": report.as_markdown}[options.format]
+        print(written(found), end="")
+        return
+    console = Console()
+    for one in report.as_text(found):
+        console.print(one)
+    without = len(configs) - len(results)
+    if without:
+        console.print(f"{without} runs have no evaluation that counts yet", highlight=False)
+    console.print(report.explained(results, options.last), highlight=False)
+
+
 def bandits(args: Sequence[str]) -> None:
     """Compare action hypergraph networks with a table on bandits (section 4)."""
     from hyperaction.studies.bandits.settings import BanditStudy
 
-    study = _parse(BanditStudy, "bandits", args)
+    study = parse(BanditStudy, "bandits", args)
     _need("matplotlib", extra="report")
     from rich.console import Console
 
@@ -187,7 +283,7 @@ def bench(args: Sequence[str]) -> None:
 def _bench_maximise(args: Sequence[str]) -> None:
     from hyperaction.bench.settings import BenchMaximise
 
-    settings = _parse(BenchMaximise, "bench maximise", args)
+    settings = parse(BenchMaximise, "bench maximise", args)
     _need("matplotlib", extra="report")
     if settings.peer_states:
         _need("pytoulbar2", extra="peers", unless="--peer-states 0")
@@ -212,7 +308,7 @@ def _bench_maximise(args: Sequence[str]) -> None:
 def _bench_train(args: Sequence[str]) -> None:
     from hyperaction.bench.settings import BenchTrain
 
-    settings = _parse(BenchTrain, "bench train", args)
+    settings = parse(BenchTrain, "bench train", args)
     _need("pybullet_envs_gymnasium", extra="physical")
     settings.out.mkdir(parents=True, exist_ok=True)
     _one_core()
@@ -238,7 +334,8 @@ def _one_core() -> None:
 
 
 COMMANDS: dict[str, dict[str, Callable[[Sequence[str]], None]]] = {
-    "Train": {"train": train, "evaluate": evaluate, "compare": compare},
+    "Train": {"train": train, "sweep": sweep, "evaluate": evaluate},
+    "Look": {"compare": compare, "table": table},
     "Reproduce the paper": {"bandits": bandits},
     "Measure": {"bench": bench},
 }
@@ -277,9 +374,12 @@ def main(args: Sequence[str] | None = None) -> int:
     except MemoryError as error:
         print(f"hyperaction: there is not enough memory: {error}", file=sys.stderr)
         return 1
-    except (UserError, ValueError, RuntimeError, OSError) as error:
+    except UserError as error:
         print(f"hyperaction: {error}", file=sys.stderr)
-        return error.code if isinstance(error, UserError) else 1
+        return error.code
+    except (ValueError, RuntimeError, OSError) as error:
+        print(f"hyperaction: {error}", file=sys.stderr)
+        return 2 if isinstance(error, ArgumentError) else 1
     except KeyboardInterrupt:
         print("hyperaction: stopped", file=sys.stderr)
         return 130
@@ -300,39 +400,6 @@ def _unknown(kind: str, name: str, names: list[str]) -> str:
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean '{near[0]}'?" if near else f"there is {', '.join(names)}"
     return f"no {kind} is called '{name}'; {hint} (hyperaction --help)"
-
-
-def _parse(settings: type[Any], command: str, args: Sequence[str], default: Any = None) -> Any:
-    """The settings that the arguments spell; a mistake is told in one line."""
-    import tyro
-
-    said = StringIO()
-    try:
-        with redirect_stderr(said):
-            given = {} if default is None else {"default": default}
-            return tyro.cli(settings, prog=f"hyperaction {command}", args=args, **given)
-    except SystemExit as stop:
-        if not stop.code:
-            raise
-        told = _told(said.getvalue()).removeprefix(f"Error parsing {settings.__name__}: ")
-        raise UserError(f"{told} (hyperaction {command} --help)") from None
-
-
-def _told(box: str) -> str:
-    """The one line that matters of tyro's framed message, with its first suggestion."""
-    sections: list[list[str]] = [[]]
-    for line in box.splitlines():
-        text = line.strip("│| \n")
-        if line.startswith(("╭", "╰", "+")) or not text:
-            continue
-        if set(text) <= set("─-"):
-            sections.append([])
-        else:
-            sections[-1].append(text)
-    problem = " ".join(sections[0]).removesuffix(".")
-    suggestions = [section[1] for section in sections if section[0].startswith("Perhaps")]
-    hint = f"; did you mean {suggestions[0].split()[0]}?" if suggestions else ""
-    return f"{problem}{hint}"
 
 
 def _progress(console: Any, *more: str) -> Any:

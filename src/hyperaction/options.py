@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 
 import tyro
 
@@ -17,6 +17,10 @@ from hyperaction.agents.settings import (
     preset,
     with_rank,
 )
+
+if TYPE_CHECKING:
+    from hyperaction.environments import Factored
+    from hyperaction.environments.faults import Guard
 
 Settings = TypeVar("Settings", bound=LoopSettings)
 
@@ -82,6 +86,19 @@ class TrainOptions(Generic[Settings]):
             return self.settings
         return with_rank(self.agent, self.settings, self.rank)
 
+    def make_env(self, guard: Guard | None = None) -> Factored:
+        """The environment of these options, with its calls inside a guard."""
+        from hyperaction import environments  # Late: most mistakes are told before Gymnasium loads.
+
+        return environments.make(
+            self.env,
+            bins=self.bins,
+            action_shape=self.action_shape,
+            real_actions=self.agent == "ddpg",
+            max_episode_steps=self.max_episode_steps,
+            guard=guard,
+        )
+
     def config(self) -> dict[str, Any]:
         """Every setting, ready for JSON; where the run is kept is not one of them."""
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in OWN}
@@ -146,3 +163,58 @@ class CompareOptions:
             raise ValueError("no run is named")
         if self.rows < 1:
             raise ValueError(f"--rows {self.rows} is below 1")
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """Run a grid of environments, agents and seeds; the same command goes on with what is left."""
+
+    grid: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GRID")]
+    """A TOML file, or the name of a ready-made grid such as paper-physical."""
+    out: Path = Path("results/sweep")
+    """The directory for all runs."""
+    only: tuple[str, ...] = ()
+    """Only runs whose names fit one of these patterns, such as 'Half*/hgqn-r?/*'."""
+    steps: int = 0
+    """Steps of every run instead of the grid's; 0 leaves those."""
+    seeds: int = 0
+    """Only the first so many seeds of the grid; 0 is all."""
+    workers: int = 0
+    """Runs at once; 0 is one per core."""
+    retries: int = 2
+    """How often a run that died is taken up again from its checkpoint."""
+    ray: str = ""
+    """Run on a Ray cluster: its address, auto to join one, local to start one on this machine."""
+
+    def __post_init__(self) -> None:
+        for option in ("steps", "seeds", "workers", "retries"):
+            if getattr(self, option) < 0:
+                raise ValueError(f"--{option} {getattr(self, option)} is below 0")
+        if self.ray and self.workers:
+            raise ValueError("--workers is for this machine; on Ray the cluster decides")
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Sum up runs over seeds: mean, median, interquartile mean, with 95% bootstrap intervals.
+
+    A run's score is the mean return of its last evaluations. Over all environments, scores go from
+    0, the lowest of any run in an environment, to 1, the highest.
+    """
+
+    folders: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="DIR ...")]
+    """Directories that hold runs, at any depth."""
+    last: int = 10
+    """Evaluations that count."""
+    at: int = 0
+    """Only evaluations up to this step count; 0 is all."""
+    format: Literal["text", "csv", "markdown"] = "text"
+    """A table for the terminal, for other programs, or for a page."""
+
+    def __post_init__(self) -> None:
+        if not self.folders:
+            raise ValueError("no directory is named")
+        if self.last < 1:
+            raise ValueError(f"--last {self.last} is below 1")
+        if self.at < 0:
+            raise ValueError(f"--at {self.at} is below 0")

@@ -1,7 +1,8 @@
 """Runs: prepared, trained, watched, and played."""
 
+from hyperaction.running.executing import execute
 from hyperaction.running.playing import play
 from hyperaction.running.prepared import FailedError, Prepared, StoppedError
-from hyperaction.running.watchdog import Watchdog
+from hyperaction.runs.progress import Progress
 
-__all__ = ["FailedError", "Prepared", "StoppedError", "Watchdog", "play"]
+__all__ = ["FailedError", "Prepared", "Progress", "StoppedError", "execute", "play"]

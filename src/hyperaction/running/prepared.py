@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import jax
 
-from hyperaction import environments
 from hyperaction.agents.build import build
 from hyperaction.checkpointing import restore
 from hyperaction.environments import Environments, Single
 from hyperaction.environments.faults import EnvironmentFaultError, Guard, unguarded
 from hyperaction.options import TrainOptions
-from hyperaction.running.recorder import Progress, Recorder, Teller
+from hyperaction.running.recorder import Listener, Recorder, Teller
 from hyperaction.runs import Run
 from hyperaction.runs.checkpoints import Checkpoints
+from hyperaction.stopping import stoppable
 from hyperaction.training import DivergedError, Evaluation, Training, is_complete, train
 
 
@@ -46,19 +44,9 @@ class Prepared:
 
     def make_env(self) -> Environments:
         """The run's environment, as it is when it is new."""
-        options = self.options
-        return Single(
-            environments.make(
-                options.env,
-                bins=options.bins,
-                action_shape=options.action_shape,
-                real_actions=options.agent == "ddpg",
-                max_episode_steps=options.max_episode_steps,
-                guard=self.guard,
-            )
-        )
+        return Single(self.options.make_env(self.guard))
 
-    def train(self, run: Run, progress: Progress, say: Callable[[str], None]) -> None:
+    def train(self, run: Run, listener: Listener, say: Callable[[str], None]) -> None:
         """Trains as the options say, from where the run was stopped if it was."""
         checkpoints = Checkpoints(run.out)
         checkpoint, problems = checkpoints.latest()
@@ -75,20 +63,20 @@ class Prepared:
                 recorder.go_on(training)
                 run.go_on(checkpoint.state["metrics_bytes"], training.step)
                 say(f"going on from step {training.step:,}")
-            self._train(training, recorder, progress)
+            self._train(training, recorder, listener)
         except DivergedError as error:
             raise FailedError(f"{error}; {recorder.told()}") from error
         except EnvironmentFaultError as error:
             after = "at its start" if training is None else f"after step {training.step:,}"
             raise FailedError(f"{error}, {after}; {recorder.told()}") from error
 
-    def _train(self, training: Training, recorder: Recorder, progress: Progress) -> None:
+    def _train(self, training: Training, recorder: Recorder, listener: Listener) -> None:
         options = self.options
-        with _stoppable() as stopping:
+        with stoppable() as stopping:
             train(
                 training,
                 options.steps,
-                [recorder, Teller(progress)],
+                [recorder, Teller(recorder.run.out, options.steps, listener)],
                 evaluation=Evaluation(self.agent, training.programs, self.make_env),
                 phase_steps=options.phase_steps,
                 evaluation_steps=options.evaluation_steps,
@@ -97,21 +85,3 @@ class Prepared:
             if stopping() and not is_complete(training, options.steps):
                 recorder.save(training)
                 raise StoppedError(f"stopped at step {training.step:,} and saved")
-
-
-@contextmanager
-def _stoppable() -> Iterator[Callable[[], bool]]:
-    """Whether somebody asked to stop; asked twice, it stops at once."""
-    asked: list[int] = []
-
-    def ask(number: int, frame: Any) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
+import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,11 +16,15 @@ from hyperaction.options import TrainOptions
 from hyperaction.runs import Run
 from hyperaction.runs.checkpoints import Checkpoints
 from hyperaction.runs.directory import AGENT_FILE
+from hyperaction.runs.progress import Progress, read_progress, write_progress
 from hyperaction.saving import Saved, about
-from hyperaction.training import Callback, Training
+from hyperaction.training import Callback, Training, is_complete
 
-Progress = Callable[[int, float | None], None]
-"""Told the steps done and the last evaluation's return."""
+Listener = Callable[[Progress], None]
+"""Told how far a run is."""
+
+TOLD_EVERY, WRITTEN_EVERY, WINDOW = 0.5, 2.0, 30.0
+"""Seconds between tellings, between writings, and over which speed is measured."""
 
 
 class Recorder(Callback):
@@ -89,18 +96,47 @@ class Recorder(Callback):
 
 
 class Teller(Callback):
-    """Tells the progress now and then."""
+    """Tells the progress now and then, and leaves it in a file for others."""
 
-    def __init__(self, progress: Progress) -> None:
-        self.progress = progress
+    def __init__(self, out: Path, steps: int, listener: Listener) -> None:
+        self.out, self.steps, self.listener = out, steps, listener
         self.last: float | None = None
+        self._seen: deque[tuple[float, int]] = deque()
+        self._told = self._written = -math.inf
+
+    def on_start(self, training: Training) -> bool | None:
+        """Counts from here."""
+        self.last = self.last if self.last is not None else read_progress(self.out).last_return
+        self._seen.append((time.monotonic(), training.step))
+        return None
 
     def on_step(self, training: Training) -> bool | None:
-        if training.step % 200 < training.env.count:
-            self.progress(training.step, self.last)
+        """Tells, if it was some time ago."""
+        now = time.monotonic()
+        if now - self._told >= TOLD_EVERY:
+            self._told = now
+            self.listener(self._progress(training, now))
+        if now - self._written >= WRITTEN_EVERY:
+            self._written = now
+            write_progress(self.out, self._progress(training, now))
         return None
 
     def on_evaluation(self, training: Training, metrics: dict[str, float]) -> bool | None:
+        """Remembers the return."""
         self.last = metrics["return"]
-        self.progress(training.step, self.last)
         return None
+
+    def on_next_phase(self, training: Training) -> bool | None:
+        """Tells how far it is now."""
+        progress = self._progress(training, time.monotonic())
+        self.listener(progress)
+        write_progress(self.out, progress)
+        return None
+
+    def _progress(self, training: Training, now: float) -> Progress:
+        self._seen.append((now, training.step))
+        while len(self._seen) > 2 and now - self._seen[0][0] > WINDOW:
+            self._seen.popleft()
+        then, first = self._seen[0]
+        speed = (training.step - first) / max(now - then, 1e-9)
+        return Progress(training.step, speed, self.last, is_complete(training, self.steps))

@@ -1,0 +1,82 @@
+"""Mean, median and interquartile mean over runs, with bootstrap intervals.
+
+The definitions are those of Agarwal et al., "Deep reinforcement learning at the edge of the
+statistical precipice" (2021): over several environments, mean and median are those of the
+environments' means, the interquartile mean is that of all runs together, and the bootstrap draws
+runs within each environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Scores = NDArray[np.float64]
+
+RESAMPLES = 5_000
+LEVEL = 0.95
+
+
+class Estimate(NamedTuple):
+    """A statistic and its bootstrap interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Summary(NamedTuple):
+    """What a set of runs comes to."""
+
+    mean: Estimate
+    median: Estimate
+    iqm: Estimate
+
+
+def interquartile_mean(scores: Scores) -> Scores:
+    """The mean of the middle half along the last axis, without a quarter of it at each end."""
+    ordered = np.sort(scores, axis=-1)
+    cut = ordered.shape[-1] // 4
+    kept: Scores = ordered[..., cut : ordered.shape[-1] - cut]
+    return kept.mean(axis=-1)
+
+
+def summary(scores: Sequence[Scores], seed: int = 0) -> Summary:
+    """The statistics of runs, a list of scores for each environment.
+
+    In one environment the median is that of its runs; in several it is that of their means.
+    """
+    random = np.random.default_rng(seed)
+    # One row for the runs themselves, the others for runs drawn from them.
+    drawn = [
+        np.vstack([runs, runs[random.integers(len(runs), size=(RESAMPLES, len(runs)))]])
+        for runs in scores
+    ]
+    means = np.stack([runs.mean(axis=-1) for runs in drawn], axis=-1)
+    middle = drawn[0] if len(drawn) == 1 else means
+    return Summary(
+        _estimate(means.mean(axis=-1)),
+        _estimate(np.median(middle, axis=-1)),
+        _estimate(interquartile_mean(np.concatenate(drawn, axis=-1))),
+    )
+
+
+def _estimate(values: Scores) -> Estimate:
+    outside = 100 * (1 - LEVEL) / 2
+    low, high = np.percentile(values[1:], [outside, 100 - outside])
+    return Estimate(float(values[0]), float(low), float(high))
+
+
+def normalised(scores: dict[str, dict[str, Scores]]) -> dict[str, dict[str, Scores]]:
+    """Scores by environment and agent, from 0, the lowest of an environment, to 1, the highest."""
+    return {env: _scaled(agents) for env, agents in scores.items()}
+
+
+def _scaled(agents: dict[str, Scores]) -> dict[str, Scores]:
+    low = min(float(runs.min()) for runs in agents.values())
+    high = max(float(runs.max()) for runs in agents.values())
+    width = (high - low) or 1.0
+    return {agent: (runs - low) / width for agent, runs in agents.items()}

@@ -1,0 +1,59 @@
+"""A run in its directory, watched: all of `hyperaction train` but what a terminal shows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from hyperaction.environments.faults import EnvironmentFaultError
+from hyperaction.options import TrainOptions
+from hyperaction.running.prepared import Prepared
+from hyperaction.running.recorder import Listener
+from hyperaction.running.watchdog import Watchdog
+from hyperaction.runs import Run
+from hyperaction.training import Agent
+
+
+def execute(
+    options: TrainOptions[Any],
+    begin: Callable[[Agent], None] = lambda agent: None,
+    listener: Listener = lambda progress: None,
+    say: Callable[[str], None] = lambda news: None,
+) -> None:
+    """Trains as the options say.
+
+    Args:
+        options: What to train, where, and for how long.
+        begin: Told the agent when nothing is wrong with the options.
+        listener: Told how far the run is.
+        say: Told what a person should know.
+    """
+
+    def late(doing: str) -> Exception:
+        limit = f"{options.env_timeout:g} s (--env-timeout)"
+        return EnvironmentFaultError(f"the environment's {doing} took more than {limit}")
+
+    _use_one_thread()
+    with ExitStack() as held:
+        watchdog = held.enter_context(Watchdog(options.env_timeout, late))
+        prepared = Prepared(options, watchdog)
+        begin(prepared.agent)
+        kept = {"fresh": options.fresh, "tensorboard": options.tensorboard}
+        run = held.enter_context(Run(options.out, options.config(), **kept))
+        prepared.train(run, listener, say)
+
+
+ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
+
+
+def _use_one_thread() -> None:
+    """Before JAX computes anything: sums come out the same on any number of cores.
+
+    A run can so go on elsewhere to the same result, and with networks of this size threads gain
+    nothing.
+    """
+    flags = os.environ.get("XLA_FLAGS", "")
+    if ONE_THREAD.split("=")[0] not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} {ONE_THREAD}".strip()

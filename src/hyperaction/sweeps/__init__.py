@@ -1,0 +1,1 @@
+"""Grids of runs on this machine's cores or on a Ray cluster."""

@@ -1,0 +1,228 @@
+"""A grid: environments by agents by seeds, written in TOML. Every cell is an ordinary run."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from hyperaction.agents.settings import ValueSettings
+from hyperaction.options import TrainOptions, defaults
+from hyperaction.parsing import ArgumentError, parse
+
+KEYS = ("environments", "agents", "seeds", "options", "skip")
+OF_THE_GRID = ("env", "seed", "out", "fresh")
+"""Options of a run that the grid gives, or that would make no sense in it."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a grid."""
+
+    env: str
+    agent: str
+    seed: int
+    args: tuple[str, ...]
+    """What `hyperaction train` is to be told, but for the directory."""
+    options: TrainOptions[Any]
+    """The same, understood."""
+
+    @property
+    def name(self) -> str:
+        """Its directory, within that of the grid."""
+        return f"{re.sub(r'[^A-Za-z0-9_.-]', '-', self.env)}/{self.agent}/seed-{self.seed}"
+
+    @property
+    def steps(self) -> int:
+        """The steps of its run."""
+        return self.options.steps
+
+    def with_steps(self, steps: int) -> Cell:
+        """The same run, of another length."""
+        options = replace(self.options, steps=steps)
+        return replace(self, args=(*self.args, "--steps", str(steps)), options=options)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Environments by agents by seeds."""
+
+    name: str
+    environments: tuple[str, ...]
+    agents: dict[str, tuple[str, ...]]
+    """Agents by the names that the grid gives them, each with its options."""
+    seeds: tuple[int, ...]
+    skip: tuple[tuple[str, str], ...] = ()
+    """Environments and agents that are left out together."""
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """All runs, seed by seed, so that every comparison grows evenly."""
+        return list(self._cells())
+
+    def _cells(self) -> Iterator[Cell]:
+        understood = {name: self._understood(name) for name in self.agents}
+        for seed in self.seeds:
+            for env in self.environments:
+                for agent, args in self.agents.items():
+                    if (env, agent) not in self.skip:
+                        given = (env, *args, "--seed", str(seed))
+                        options = replace(understood[agent], env=env, seed=seed)
+                        yield Cell(env, agent, seed, given, options)
+
+    def _understood(self, agent: str) -> TrainOptions[Any]:
+        args = [self.environments[0], *self.agents[agent]]
+        try:
+            options_type, default = defaults(args)
+            return parse(options_type, "train", args, default=default)
+        except ValueError as error:
+            raise ArgumentError(f"{self.name}, agent {agent}: {error}") from None
+
+
+def load(name: str) -> Grid:
+    """The grid in a file, or one of those that come with the project, by its name."""
+    path = Path(name)
+    if path.is_file():
+        text = path.read_text()
+    elif name in ready_made():
+        text = (files(__package__) / "grids" / f"{name}.toml").read_text()
+    else:
+        near = difflib.get_close_matches(name, ready_made(), n=1)
+        hint = f"did you mean {near[0]}?" if near else f"ready-made is {', '.join(ready_made())}"
+        raise ArgumentError(f"there is no grid {name}, neither a file nor a name; {hint}")
+    try:
+        return read(name, tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise ArgumentError(f"{name} is not TOML: {error}") from None
+
+
+def chosen(grid: Grid, *, only: tuple[str, ...] = (), seeds: int = 0, steps: int = 0) -> list[Cell]:
+    """The cells that somebody wants: of these names, of the first seeds, with so many steps."""
+    if seeds > len(grid.seeds):
+        raise ArgumentError(f"--seeds {seeds}: {grid.name} has {len(grid.seeds)}")
+    cells = [cell for cell in grid.cells if cell.seed in grid.seeds[: seeds or None]]
+    if only:
+        cells = [cell for cell in cells if any(fnmatchcase(cell.name, each) for each in only)]
+    if not cells:
+        names = f"such as {grid.cells[0].name}"
+        raise ArgumentError(f"--only {' '.join(only)} fits no run of {grid.name}, {names}")
+    return [cell.with_steps(steps) if steps else cell for cell in cells]
+
+
+def check_fits(name: str, cells: list[Cell]) -> None:
+    """Refuses environments that cannot be made, and agents that do not fit them."""
+    made: dict[Any, tuple[int, ...]] = {}
+    for cell in cells:
+        options = cell.options
+        key = (cell.env, options.bins, options.action_shape, options.agent == "ddpg")
+        try:
+            if key not in made:
+                env = options.make_env()
+                made[key] = env.sizes
+                env.close()
+            if isinstance(options.agent_settings, ValueSettings):
+                options.agent_settings.hypergraph(made[key])
+        except (ValueError, RuntimeError) as error:
+            raise ArgumentError(f"{name}, {cell.name}: {error}") from None
+
+
+def ready_made() -> list[str]:
+    """The names of the grids that come with the project."""
+    grids = (files(__package__) / "grids").iterdir()
+    return sorted(grid.name.removesuffix(".toml") for grid in grids if grid.name.endswith(".toml"))
+
+
+def read(name: str, table: dict[str, Any]) -> Grid:
+    """A grid from its table; what is wrong with it is told before anything starts."""
+    _check_keys(name, table, KEYS)
+    environments = _list_of(name, "environments", table.get("environments"), str)
+    agents = table.get("agents")
+    if not isinstance(agents, dict) or not agents:
+        raise ArgumentError(f"{name}: agents are tables such as [agents.hgqn-r2]")
+    common = table.get("options", {})
+    for label, options in (("options", common), *agents.items()):
+        if not isinstance(options, dict):
+            raise ArgumentError(f"{name}: {label} is {options!r}, not a table of options")
+    for label in agents:
+        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", label):
+            raise ArgumentError(f"{name}: the agent {label!r} names a directory; use a-z, 0-9, -_.")
+    grid = Grid(
+        name,
+        environments,
+        {label: _args(name, {**common, **own}) for label, own in agents.items()},
+        _seeds(name, table.get("seeds", 1)),
+        _skip(name, table.get("skip", []), environments, list(agents)),
+    )
+    if not grid.cells:
+        raise ArgumentError(f"{name}: everything is skipped")
+    return grid
+
+
+def _args(name: str, options: dict[str, Any]) -> tuple[str, ...]:
+    args: list[str] = []
+    for key, value in options.items():
+        option = f"--{key.replace('_', '-')}"
+        if key.replace("-", "_") in OF_THE_GRID:
+            raise ArgumentError(f"{name}: {option} is not for a grid, which has {', '.join(KEYS)}")
+        if isinstance(value, bool):
+            args.append(option if value else f"--no-{option[2:]}")
+        elif isinstance(value, list) and all(_is_plain(each) for each in value):
+            args += [option, *map(str, value)]
+        elif _is_plain(value):
+            args += [option, str(value)]
+        else:
+            raise ArgumentError(f"{name}: {key} is {value!r}; an option is a number, text or list")
+    return tuple(args)
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, int | float | str) and not isinstance(value, bool)
+
+
+def _seeds(name: str, seeds: Any) -> tuple[int, ...]:
+    if isinstance(seeds, int) and not isinstance(seeds, bool) and seeds >= 1:
+        return tuple(range(seeds))
+    found = _list_of(name, "seeds", seeds, int)
+    if min(found) < 0:
+        raise ArgumentError(f"{name}: the seed {min(found)} is below 0")
+    return found
+
+
+def _skip(
+    name: str, skip: Any, environments: tuple[str, ...], agents: list[str]
+) -> tuple[tuple[str, str], ...]:
+    if not isinstance(skip, list):
+        raise ArgumentError(f"{name}: skip is a list of tables [[skip]]")
+    found = []
+    for each in skip:
+        if not isinstance(each, dict) or sorted(each) != ["agents", "environment"]:
+            raise ArgumentError(f"{name}: [[skip]] has an environment and its agents, not {each}")
+        _check_keys(name, [each["environment"]], environments)
+        _check_keys(name, each["agents"], tuple(agents))
+        found += [(each["environment"], agent) for agent in each["agents"]]
+    return tuple(found)
+
+
+def _list_of(name: str, key: str, values: Any, kind: type[Any]) -> tuple[Any, ...]:
+    right = isinstance(values, list) and all(type(value) is kind for value in values)
+    if not right or not values:
+        raise ArgumentError(f"{name}: {key} is {values!r}, not a list of {kind.__name__}")
+    if len(set(values)) < len(values):
+        twice = next(value for value in values if values.count(value) > 1)
+        raise ArgumentError(f"{name}: {key} names {twice} twice")
+    return tuple(values)
+
+
+def _check_keys(name: str, keys: Any, known: tuple[str, ...]) -> None:
+    for key in keys:
+        if key not in known:
+            near = difflib.get_close_matches(str(key), known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(known)}"
+            raise ArgumentError(f"{name}: nothing is called {key}; {hint}")
