@@ -28,6 +28,7 @@ def train(args: Sequence[str]) -> None:
     from rich.console import Console
 
     from hyperaction.running import Progress, StoppedError, execute
+    from hyperaction.runs.remote import url_of
 
     console = Console()
     bar = _progress(console, "{task.fields[more]}")
@@ -53,8 +54,9 @@ def train(args: Sequence[str]) -> None:
         ) from None
     finally:
         bar.stop()
-    console.print(f"Written: {options.out / 'metrics.jsonl'}", soft_wrap=True, markup=False)
-    console.print(f"Play it: hyperaction evaluate {options.out}", soft_wrap=True, markup=False)
+    out = url_of(options.out) or options.out
+    console.print(f"Written: {out}/metrics.jsonl", soft_wrap=True, markup=False)
+    console.print(f"Play it: hyperaction evaluate {out}", soft_wrap=True, markup=False)
 
 
 def _about(env: str, agent: Any) -> str:
@@ -71,6 +73,7 @@ def evaluate(args: Sequence[str]) -> None:
     from rich.console import Console
 
     from hyperaction.running import play
+    from hyperaction.runs.remote import to_read
 
     console = Console()
     count = 0
@@ -82,7 +85,8 @@ def evaluate(args: Sequence[str]) -> None:
         count += 1
         console.print(f"{count:>9} {episode.total:>10.1f} {episode.length:>9}", highlight=False)
 
-    totals = [episode.total for episode in play(options.run, options.episodes, options.seed, told)]
+    run = to_read(options.run)
+    totals = [episode.total for episode in play(run, options.episodes, options.seed, told)]
     mean = sum(totals) / len(totals)
     console.print(f"     mean {mean:>10.1f}    from {min(totals):.1f} to {max(totals):.1f}")
 
@@ -102,6 +106,7 @@ def sweep(args: Sequence[str]) -> None:
 
     from hyperaction.report import sweep as report
     from hyperaction.runs.lock import locked
+    from hyperaction.runs.remote import here
 
     def rows(of: Sweep) -> list[report.Row]:
         return [
@@ -115,7 +120,7 @@ def sweep(args: Sequence[str]) -> None:
 
     console = Console()
     with ExitStack() as held:
-        held.enter_context(locked(options.out))
+        held.enter_context(locked(here(options.out)))
         running = Sweep(cells, options.out, _workers(options, held), options.retries)
         stopping = held.enter_context(stoppable())
         show = _sweep_shown(console, held)
@@ -168,15 +173,17 @@ def compare(args: Sequence[str]) -> None:
 
     from hyperaction.report import compare as report
     from hyperaction.runs import read_config, read_metrics
+    from hyperaction.runs.remote import to_read
     from hyperaction.studies.physical import published
 
     curves = []
-    for out in options.runs:
+    for given in options.runs:
+        out = to_read(given)
         config, rows = read_config(out), read_metrics(out, "eval")
         if not rows:
             raise UserError(f"{out} has no evaluation yet", code=1)
         steps, returns = (np.array([row[key] for row in rows]) for key in ("step", "return"))
-        curve = report.Curve(out.resolve().name, config["env"], steps, returns)
+        curve = report.Curve(given.resolve().name, config["env"], steps, returns)
         curves.append((curve, published(config)))
     console = Console()
     groups = report.grouped(curves)
@@ -197,8 +204,10 @@ def table(args: Sequence[str]) -> None:
 
     from hyperaction.report import table as report
     from hyperaction.runs import read_config, read_metrics
+    from hyperaction.runs.remote import to_read
 
-    configs = {out: read_config(out) for out in report.find_runs(options.folders)}
+    folders = [to_read(folder) for folder in options.folders]
+    configs = {out: read_config(out) for out in report.find_runs(folders)}
     agents = report.labels(configs)
     results = []
     for out, config in configs.items():

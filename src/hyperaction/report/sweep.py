@@ -48,9 +48,10 @@ def live(rows: Sequence[Row], seconds_left: float | None, height: int) -> Group:
     more = [Text(f"and {hidden} more", style="dim")] if hidden else []
     done = sum(min(row.step, row.steps) for row in rows)
     total = sum(row.steps for row in rows)
-    return Group(
-        table, *more, ProgressBar(total=total, completed=done), Text(totals(rows, seconds_left))
-    )
+    # A bar ends no line by itself; a grid does.
+    bar = Table.grid(expand=True)
+    bar.add_row(ProgressBar(total=total, completed=done))
+    return Group(table, *more, bar, Text(totals(rows, seconds_left)))
 
 
 def totals(rows: Sequence[Row], seconds_left: float | None) -> str:

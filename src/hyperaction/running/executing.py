@@ -13,6 +13,7 @@ from hyperaction.running.prepared import Prepared
 from hyperaction.running.recorder import Listener
 from hyperaction.running.watchdog import Watchdog
 from hyperaction.runs import Run
+from hyperaction.runs.remote import Mirror, kept_here, url_of
 from hyperaction.training import Agent
 
 
@@ -36,13 +37,23 @@ def execute(
         return EnvironmentFaultError(f"the environment's {doing} took more than {limit}")
 
     _use_one_thread()
+    url = url_of(options.out)
+    if url and options.fresh:
+        raise ValueError("--fresh is for directories of this machine; name another --out")
+    mirror = Mirror(url, kept_here(url)) if url else None
     with ExitStack() as held:
         watchdog = held.enter_context(Watchdog(options.env_timeout, late))
         prepared = Prepared(options, watchdog)
         begin(prepared.agent)
+        out = options.out
+        if mirror is not None:
+            mirror.pull()
+            out = mirror.folder
         kept = {"fresh": options.fresh, "tensorboard": options.tensorboard}
-        run = held.enter_context(Run(options.out, options.config(), **kept))
-        prepared.train(run, listener, say)
+        run = held.enter_context(Run(out, options.config(), **kept))
+        prepared.train(run, listener, say, mirror.push if mirror else lambda: None)
+    if mirror is not None:
+        mirror.push()
 
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"

@@ -46,13 +46,26 @@ class Prepared:
         """The run's environment, as it is when it is new."""
         return Single(self.options.make_env(self.guard))
 
-    def train(self, run: Run, listener: Listener, say: Callable[[str], None]) -> None:
-        """Trains as the options say, from where the run was stopped if it was."""
+    def train(
+        self,
+        run: Run,
+        listener: Listener,
+        say: Callable[[str], None],
+        saved: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Trains as the options say, from where the run was stopped if it was.
+
+        Args:
+            run: The run's directory.
+            listener: Told how far the run is.
+            say: Told what a person should know.
+            saved: Called when a checkpoint was written.
+        """
         checkpoints = Checkpoints(run.out)
         checkpoint, problems = checkpoints.latest()
         for problem in problems:
             say(f"{problem}; an earlier one is used" if checkpoint else problem)
-        recorder = Recorder(run, checkpoints, self.options)
+        recorder = Recorder(run, checkpoints, self.options, saved)
         training: Training | None = None
         try:
             training = Training(self.agent, self.make_env, self.options.seed)
@@ -84,4 +97,5 @@ class Prepared:
             )
             if stopping() and not is_complete(training, options.steps):
                 recorder.save(training)
+                recorder.saved()
                 raise StoppedError(f"stopped at step {training.step:,} and saved")

@@ -30,8 +30,14 @@ TOLD_EVERY, WRITTEN_EVERY, WINDOW = 0.5, 2.0, 30.0
 class Recorder(Callback):
     """Writes a run's metrics, and a checkpoint when a phase begins."""
 
-    def __init__(self, run: Run, checkpoints: Checkpoints, options: TrainOptions[Any]) -> None:
-        self.run, self.checkpoints, self.options = run, checkpoints, options
+    def __init__(
+        self,
+        run: Run,
+        checkpoints: Checkpoints,
+        options: TrainOptions[Any],
+        saved: Callable[[], None],
+    ) -> None:
+        self.run, self.checkpoints, self.options, self.saved = run, checkpoints, options, saved
         self.replay_saved = 0
         self.step: int | None = None
         """The last checkpoint's."""
@@ -70,6 +76,7 @@ class Recorder(Callback):
         except OSError:
             shutil.copyfile(state_file, part)
         os.replace(part, agent_file)
+        self.saved()
         return None
 
     def save(self, training: Training) -> Path:
@@ -107,7 +114,7 @@ class Teller(Callback):
     def on_start(self, training: Training) -> bool | None:
         """Counts from here."""
         self.last = self.last if self.last is not None else read_progress(self.out).last_return
-        self._seen.append((time.monotonic(), training.step))
+        self.listener(self._progress(training, time.monotonic()))
         return None
 
     def on_step(self, training: Training) -> bool | None:

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from hyperaction.runs.remote import file_system, url_of
+
 FILE = "progress.json"
 
 
@@ -34,6 +36,12 @@ def write_progress(out: Path, progress: Progress) -> None:
 def read_progress(out: Path) -> Progress:
     """What was written last; nothing yet is no progress."""
     try:
-        return Progress(**json.loads((out / FILE).read_text()))
+        url = url_of(out)
+        if url is None:
+            text = (out / FILE).read_text()
+        else:
+            system, root = file_system(url)
+            text = system.cat_file(f"{root}/{FILE}").decode()
+        return Progress(**json.loads(text))
     except (OSError, ValueError, TypeError):
         return Progress()

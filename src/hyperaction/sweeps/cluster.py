@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import ray
 
+from hyperaction.runs.remote import url_of
 from hyperaction.sweeps.grid import Cell
 from hyperaction.sweeps.local import ONE_THREAD, PATIENCE
 
@@ -63,8 +64,8 @@ class Cluster:
 
     def start(self, cell: Cell, out: Path) -> None:
         """Hands the cell to Ray."""
-        out.mkdir(parents=True, exist_ok=True)
-        self._running[self._train.remote(cell, str(out.resolve()))] = cell
+        path = out if url_of(out) else out.resolve()
+        self._running[self._train.remote(cell, str(path))] = cell
 
     def ended(self) -> Iterable[tuple[Cell, str]]:
         """Cells that ended, and why if something was wrong."""

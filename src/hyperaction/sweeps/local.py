@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import ClassVar
 
+from hyperaction.runs.remote import here
 from hyperaction.sweeps.grid import Cell
 
 OUTPUT = "output.txt"
@@ -47,8 +48,9 @@ class Local:
     def start(self, cell: Cell, out: Path) -> None:
         """Starts the command of the cell in the first free slot."""
         slot = next(slot for slot in range(self.count) if slot not in self._running)
-        out.mkdir(parents=True, exist_ok=True)
-        with (out / OUTPUT).open("ab") as output:
+        folder = here(out)
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / OUTPUT).open("ab") as output:
             process = subprocess.Popen(
                 [*TIED, str(os.getpid()), "train", *cell.args, "--out", str(out)],
                 stdin=subprocess.DEVNULL,
@@ -59,7 +61,7 @@ class Local:
             )
         if self._cores and hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(process.pid, {self._cores[slot % len(self._cores)]})
-        self._running[slot] = (cell, process, out)
+        self._running[slot] = (cell, process, folder)
 
     def ended(self) -> Iterable[tuple[Cell, str]]:
         """Cells whose process ended, and the last line that it printed."""

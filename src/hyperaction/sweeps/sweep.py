@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol
 
 from hyperaction.runs.progress import Progress, read_progress
+from hyperaction.runs.remote import url_of
 from hyperaction.sweeps.grid import Cell
 
 State = Literal["waiting", "queued", "running", "done", "failed"]
@@ -15,8 +17,8 @@ State = Literal["waiting", "queued", "running", "done", "failed"]
 
 OPEN: tuple[State, ...] = ("waiting", "queued", "running")
 
-LOOK_EVERY = 0.5
-"""Seconds between looks at the cells."""
+LOOK_EVERY, REMOTE_LOOK_EVERY = 0.5, 10.0
+"""Seconds between looks at the cells; those elsewhere are looked at less often."""
 
 
 class Workers(Protocol):
@@ -56,6 +58,8 @@ class Place:
 
     def __init__(self, cell: Cell, out: Path) -> None:
         self.cell, self.out = cell, out / cell.name
+        self._pause = REMOTE_LOOK_EVERY if url_of(out) else 0.0
+        self._looked = -math.inf
         self.state: State = "waiting"
         self.attempts = 0
         self.reason = ""
@@ -65,9 +69,11 @@ class Place:
         if self.is_complete:
             self.state = "done"
 
-    def look(self) -> None:
-        """Reads how far the cell is."""
-        self.progress = read_progress(self.out)
+    def look(self, *, force: bool = False) -> None:
+        """Reads how far the cell is, if that was not done just now."""
+        if force or time.monotonic() - self._looked >= self._pause:
+            self.progress = read_progress(self.out)
+            self._looked = time.monotonic()
 
     @property
     def is_complete(self) -> bool:
@@ -149,7 +155,7 @@ class Sweep:
                 place.state = "running"
         for cell, said in self.workers.ended():
             place = self._of[cell]
-            place.look()
+            place.look(force=True)
             if place.is_complete:
                 place.state, place.reason = "done", ""
                 continue
