@@ -164,7 +164,7 @@ def _sweep_shown(console: Any, held: ExitStack) -> Callable[[Any, float | None],
 
 def compare(args: Sequence[str]) -> None:
     """Set runs beside the curves that the paper's authors published."""
-    from hyperaction.options import CompareOptions
+    from hyperaction.options import CompareOptions, run_config
 
     options = parse(CompareOptions, "compare", args)
     _need("matplotlib", extra="report")
@@ -172,14 +172,14 @@ def compare(args: Sequence[str]) -> None:
     from rich.console import Console
 
     from hyperaction.report import compare as report
-    from hyperaction.runs import read_config, read_metrics
+    from hyperaction.runs import read_metrics
     from hyperaction.runs.remote import to_read
     from hyperaction.studies.physical import published
 
     curves = []
     for given in options.runs:
         out = to_read(given)
-        config, rows = read_config(out), read_metrics(out, "eval")
+        config, rows = run_config(out), read_metrics(out, "eval")
         if not rows:
             raise UserError(f"{out} has no evaluation yet", code=1)
         steps, returns = (np.array([row[key] for row in rows]) for key in ("step", "return"))
@@ -197,17 +197,17 @@ def compare(args: Sequence[str]) -> None:
 
 def table(args: Sequence[str]) -> None:
     """Sum up runs over seeds, per environment and overall."""
-    from hyperaction.options import TableOptions
+    from hyperaction.options import TableOptions, run_config
 
     options = parse(TableOptions, "table", args)
     from rich.console import Console
 
     from hyperaction.report import table as report
-    from hyperaction.runs import read_config, read_metrics
+    from hyperaction.runs import read_metrics
     from hyperaction.runs.remote import to_read
 
     folders = [to_read(folder) for folder in options.folders]
-    configs = {out: read_config(out) for out in report.find_runs(folders)}
+    configs = {out: run_config(out) for out in report.find_runs(folders)}
     agents = report.labels(configs)
     results = []
     for out, config in configs.items():

@@ -15,8 +15,10 @@ from hyperaction.agents.settings import (
     LoopSettings,
     PresetName,
     preset,
+    settings_of,
     with_rank,
 )
+from hyperaction.runs import read_config
 
 if TYPE_CHECKING:
     from hyperaction.environments import Factored
@@ -127,6 +129,19 @@ def defaults(args: list[str]) -> tuple[type[TrainOptions[Any]], TrainOptions[Any
         agent, settings = "hgqn", AGENTS["hgqn"]  # The parser tells which names there are.
     kind: Any = TrainOptions.__class_getitem__(type(settings))  # type: ignore[attr-defined]
     return kind, TrainOptions(env=tyro.MISSING, settings=settings)
+
+
+def run_config(out: Path) -> dict[str, Any]:
+    """The settings of a run as they were written, if a run can have them."""
+    config = read_config(out)
+    try:
+        settings = settings_of(config["agent"], config["settings"])
+        limit = config.setdefault("max_episode_steps", 0)
+        if type(limit) is not int or limit < 0:
+            raise ValueError(f"max_episode_steps is {limit!r}")
+    except ValueError as error:
+        raise ValueError(f"{out / 'config.json'} is damaged: {error}") from None
+    return {**config, "settings": asdict(settings)}
 
 
 @dataclass(frozen=True)

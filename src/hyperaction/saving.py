@@ -11,7 +11,7 @@ import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path
 from numpy.typing import NDArray
 
-from hyperaction.agents.settings import AGENTS, AgentName, LoopSettings
+from hyperaction.agents.settings import AgentName, LoopSettings, settings_of
 from hyperaction.environments.actions import ActionMap, described, restored
 from hyperaction.runs import read_arrays, write_arrays
 from hyperaction.runs.directory import AGENT_FILE
@@ -62,14 +62,6 @@ def load(path: Path) -> Saved:
     except (KeyError, TypeError) as error:
         version = told.get("hyperaction", "another program")
         raise ValueError(f"{file} was written by {version} and cannot be read: {error}") from None
-
-
-def settings_of(name: AgentName, values: dict[str, Any]) -> LoopSettings:
-    """An agent's settings from JSON."""
-    kept: dict[str, Any] = {
-        key: tuple(v) if isinstance(v, list) else v for key, v in values.items()
-    }
-    return type(AGENTS[name])(**kept)
 
 
 def arrays_of(tree: Any) -> dict[str, NDArray[Any]]:

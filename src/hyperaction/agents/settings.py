@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from hyperaction.hypergraph import HIGHEST, Hypergraph
@@ -217,6 +217,9 @@ PRESETS: dict[PresetName, dict[str, Any]] = {
 """What a preset changes of the paper's settings for physical control."""
 
 
+MOST_VERTICES = 1_000
+
+
 def preset(agent: AgentName, name: PresetName) -> LoopSettings:
     """An agent's settings: the paper's for physical control, or ones that learn faster."""
     if agent == "ddpg" and name != "physical":
@@ -235,4 +238,20 @@ def with_rank(agent: AgentName, settings: LoopSettings, rank: int) -> LoopSettin
         )
     if settings.edges:
         raise ValueError(f"--rank {rank} and --edges {' '.join(settings.edges)}: give one of them")
+    if rank > MOST_VERTICES:
+        raise ValueError(f"--rank {rank} is above {MOST_VERTICES}, the most vertices there may be")
     return replace(settings, orders=tuple(range(1, rank + 1)))
+
+
+def settings_of(name: AgentName, values: dict[str, Any]) -> LoopSettings:
+    """An agent's settings from JSON; refused if it is none of an agent."""
+    if name not in AGENTS:
+        raise ValueError(f"there is no agent {name}; there is {', '.join(AGENTS)}")
+    kind = type(AGENTS[name])
+    kept: dict[str, Any] = {
+        key: tuple(v) if isinstance(v, list) else v for key, v in values.items()
+    }
+    unknown = sorted(set(kept) - {field.name for field in fields(kind)})
+    if unknown:
+        raise ValueError(f"{name} has no setting {unknown[0]}")
+    return kind(**kept)

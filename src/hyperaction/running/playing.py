@@ -8,16 +8,16 @@ from pathlib import Path
 from hyperaction import environments
 from hyperaction.environments.faults import unguarded
 from hyperaction.learners import LEARNERS
-from hyperaction.runs import read_config
+from hyperaction.options import run_config
 from hyperaction.runs.directory import AGENT_FILE
 from hyperaction.training import Episode
 
 
 def play(out: Path, episodes: int, seed: int, told: Callable[[Episode], None]) -> list[Episode]:
     """Episodes of a run's agent in its environment."""
-    config = read_config(out)
+    config = run_config(out)
     if not (out / AGENT_FILE).exists():
         raise ValueError(f"{out} holds no agent yet: one is kept after the first evaluation")
     learner = LEARNERS[config["agent"]].load(out)
-    env = environments.make_env(config["env"], config.get("max_episode_steps", 0), unguarded)
+    env = environments.make_env(config["env"], config["max_episode_steps"], unguarded)
     return learner.evaluate(env, episodes, seed, told)

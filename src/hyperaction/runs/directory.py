@@ -19,6 +19,10 @@ GROWS = "steps"
 """The one setting that may grow when a run goes on: it changes nothing that has happened."""
 
 
+KINDS = {"env": str, "agent": str, "steps": int, "settings": dict}
+"""What the settings of any run have."""
+
+
 class Run:
     """A run's directory, held and open for writing.
 
@@ -122,10 +126,13 @@ def read_metrics(out: Path, kind: str) -> list[dict[str, Any]]:
     file = out / "metrics.jsonl"
     if not file.exists():
         raise ValueError(f"{out} holds no run: there is no {file.name} in it")
-    lines = file.read_text().splitlines(keepends=True)
-    # A line that a crash cut short is no line yet.
-    rows = [json.loads(line) for line in lines if line.endswith("\n")]
-    return [row for row in rows if row["kind"] == kind]
+    lines = file.read_text(errors="replace").splitlines(keepends=True)
+    try:
+        # A line that a crash cut short is no line yet.
+        rows = [json.loads(line) for line in lines if line.endswith("\n")]
+        return [row for row in rows if row["kind"] == kind]
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{file} is damaged: {error}") from None
 
 
 def read_config(out: Path) -> dict[str, Any]:
@@ -135,8 +142,10 @@ def read_config(out: Path) -> dict[str, Any]:
         raise ValueError(f"{out} holds no run: there is no {file.name} in it")
     try:
         config = json.loads(file.read_text())
-        known = isinstance(config, dict) and isinstance(config.get("settings"), dict)
-        if not known or not all(isinstance(config.get(key), str) for key in ("env", "agent")):
+        known = isinstance(config, dict) and all(
+            type(config.get(key)) is kind for key, kind in KINDS.items()
+        )
+        if not known:
             raise ValueError("it does not hold the settings of a run")
     except ValueError as error:
         raise ValueError(f"{file} is damaged: {error}") from None

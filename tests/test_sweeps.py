@@ -1,0 +1,247 @@
+"""Sweeps: grids of ordinary runs that go on, are retried, and are summed up."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hyperaction.parsing import ArgumentError
+from hyperaction.runs.progress import Progress, read_progress, write_progress
+from hyperaction.sweeps import grid as grids
+from hyperaction.sweeps.sweep import Sweep
+from tests.test_faults import metrics
+
+GRID = """
+environments = ["tests.faulty:Faulty-v0"]
+seeds = 2
+[options]
+steps = 1500
+phase-steps = 500
+evaluation-steps = 20
+replay-start = 80
+hidden = [8]
+tensorboard = false
+[agents.one]
+agent = "hgqn"
+[agents.two]
+rank = 2
+"""
+
+
+def sweep(out, *more, fault=""):
+    file = out.parent / "grid.toml"
+    file.write_text(GRID)
+    command = [sys.executable, "-m", "hyperaction", "sweep", str(file), "--out", str(out), *more]
+    environ = os.environ | {"FAULT": fault}
+    return subprocess.Popen(
+        command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def finish(process):
+    stdout, stderr = process.communicate(timeout=240)
+    return process.returncode, stdout, stderr
+
+
+def wait_for(condition, process, seconds=120):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path):
+    out = tmp_path / "sweep"
+    cell = out / "tests.faulty-Faulty-v0" / "one" / "seed-0"
+    # A cell that dies is taken up again, unless that is too often.
+    code, stdout, stderr = finish(sweep(out, "--only", "*/one/seed-1", fault="raises"))
+    assert (code, stderr) == (0, ""), stdout
+    assert "one/seed-1: running from step 0, attempt 1" in stdout
+    assert "will be taken up again: the environment raised ZeroDivisionError" in stdout
+    assert "one/seed-1: running from step 500, attempt 2" in stdout
+    assert "1 of 1 runs are done" in stdout
+    once = ("--only", "*/one/seed-0", "--retries", "0")
+    code, stdout, stderr = finish(sweep(out, *once, fault="dies"))
+    assert code == 1
+    assert "0 of 1 runs are done, 1 failed:" in stdout
+    assert "the run ended suddenly in the environment's step" in stdout
+    assert stderr == "hyperaction: 1 runs failed, see above\n"
+    # Mended, it goes on; stopped in the middle, all cells save.
+    process = sweep(out)
+    wait_for(lambda: read_progress(cell).step > 600, process)
+    process.send_signal(signal.SIGINT)
+    code, stdout, stderr = finish(process)
+    assert code == 130
+    assert stderr == "hyperaction: stopped, all runs saved; the same command goes on from there\n"
+    assert "stopped at step" in (cell / "output.txt").read_text()
+    # Killed, it takes its cells with it.
+    process = sweep(out)
+    wait_for(lambda: "running" in process.stdout.readline(), process)
+    time.sleep(2)
+    process.kill()
+    finish(process)
+    code, stdout, stderr = finish(sweep(out))
+    assert (code, stderr) == (0, ""), stdout
+    assert "4 of 4 runs are done" in stdout
+    code, again, _ = finish(sweep(out))
+    assert code == 0
+    assert "running" not in again
+    whole = tmp_path / "whole"
+    command = [
+        sys.executable, "-m", "hyperaction", "train", "tests.faulty:Faulty-v0", "--steps", "1500",
+        "--phase-steps", "500", "--evaluation-steps", "20", "--replay-start", "80", "--hidden", "8",
+        "--no-tensorboard", "--out", str(whole),
+    ]  # fmt: skip
+    subprocess.run(command, check=True, capture_output=True)
+    assert metrics(cell) == metrics(whole)
+    told = subprocess.run(
+        [sys.executable, "-m", "hyperaction", "table", str(out), "--format", "csv"],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    header, *rows = told.stdout.splitlines()
+    assert header.startswith("environment,agent,runs,steps,mean,mean_low,mean_high,median")
+    assert [row.split(",")[:4] for row in rows] == [
+        ["tests.faulty:Faulty-v0", agent, "2", "1500"] for agent in ("one", "two")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"environment": ["A"]}, "nothing is called environment; did you mean environments?"),
+        ({"environments": []}, "environments is [], not a list of str"),
+        ({"environments": ["A", "A"]}, "environments names A twice"),
+        ({"agents": {}}, "agents are tables such as"),
+        ({"agents": {"a/b": {}}}, "the agent 'a/b' names a directory"),
+        ({"agents": {"a": {"rnk": 2}}}, "agent a: Unrecognized options: --rnk, 2; did you mean"),
+        ({"agents": {"a": {"rank": "x"}}}, "agent a: Error parsing --rank: invalid literal"),
+        ({"agents": {"a": {"agent": "dqn", "rank": 2}}}, "dqn has the hyperedge of all vertices"),
+        ({"agents": {"a": {"seed": 2}}}, "--seed is not for a grid"),
+        ({"agents": {"a": {"rank": {"b": 1}}}}, "an option is a number, text or list"),
+        ({"seeds": [0, -1]}, "the seed -1 is below 0"),
+        ({"seeds": "three"}, "seeds is 'three', not a list of int"),
+        ({"skip": [{"environment": "B", "agents": ["a"]}]}, "nothing is called B"),
+        ({"skip": [{"environment": "A", "agents": ["a"]}]}, "everything is skipped"),
+    ],
+)
+def test_what_is_wrong_with_a_grid_is_told(change, told):
+    table = {"environments": ["A"], "agents": {"a": {"rank": 1}}, "seeds": 2}
+    with pytest.raises(ArgumentError) as error:
+        grids.read("grid.toml", table | change)
+    assert told in str(error.value)
+    assert str(error.value).startswith("grid.toml")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.sampled_from(grids.KEYS) | st.text(max_size=5), JSON, max_size=5))
+def test_any_table_is_a_grid_or_a_mistake_told_in_one_line(table):
+    with contextlib.suppress(ArgumentError):
+        assert grids.read("grid.toml", table).cells
+
+
+def test_the_ready_made_grids_can_be_run():
+    pytest.importorskip("pybullet_envs_gymnasium")
+    for name in grids.ready_made():
+        grid = grids.load(name)
+        cells = grids.chosen(grid, seeds=1, steps=100)
+        grids.check_fits(name, cells)
+        assert len(cells) * len(grid.seeds) == len(grid.cells)
+        assert len({cell.name for cell in grid.cells}) == len(grid.cells)
+        assert all(cell.options.steps == 100 for cell in cells)
+        assert all(cell.args[-2:] == ("--steps", "100") for cell in cells)
+
+
+class Clockwork:
+    """Workers that do a hundred steps at every look; cells named here die that often."""
+
+    queues = False
+    count = 2
+
+    def __init__(self, deaths):
+        self.deaths, self.running, self.most = dict(deaths), [], 0
+
+    def is_free(self):
+        return len(self.running) < self.count
+
+    def start(self, cell, out):
+        out.mkdir(parents=True, exist_ok=True)
+        self.running.append((cell, out))
+        self.most = max(self.most, len(self.running))
+
+    def ended(self):
+        for cell, out in list(self.running):
+            step = read_progress(out).step + 100
+            if step >= 300 and self.deaths.get(cell.name, 0):
+                self.deaths[cell.name] -= 1
+                self.running.remove((cell, out))
+                yield cell, "it died"
+                continue
+            write_progress(out, Progress(step, 50.0, 1.0, step >= cell.steps))
+            if step >= cell.steps:
+                self.running.remove((cell, out))
+                yield cell, ""
+
+    def stop(self):
+        pass
+
+    kill = stop
+
+
+def test_cells_are_retried_a_bounded_number_of_times(tmp_path, monkeypatch):
+    monkeypatch.setattr("hyperaction.sweeps.sweep.LOOK_EVERY", 0.0)
+    agents = {"a": {}, "b": {}, "c": {}}
+    grid = grids.read("grid.toml", {"environments": ["E"], "agents": agents, "seeds": 1})
+    cells = grids.chosen(grid, steps=500)
+    workers = Clockwork({cells[0].name: 2, cells[1].name: 9})
+    running, left = Sweep(cells, tmp_path, workers, retries=2), []
+    running.run(lambda of: left.append(of.seconds_left()), lambda: False)
+    assert [place.state for place in running.places] == ["done", "failed", "done"]
+    assert [place.attempts for place in running.places] == [3, 3, 1]
+    assert running.places[1].reason == "it died"
+    assert workers.most == 2
+    # At 50 steps a second on two workers, when the first two have done a hundred.
+    assert next(seconds for seconds in left if seconds) == (400 + 400 + 500) / 50 / 2
+    again = Sweep(cells, tmp_path, Clockwork({}), retries=0)
+    assert [place.state for place in again.places] == ["done", "waiting", "done"]
+
+
+def test_a_run_elsewhere_is_the_run_here(tmp_path, monkeypatch):
+    pytest.importorskip("fsspec")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    there = tmp_path / "there" / "run"
+
+    def start(out):
+        command = [
+            sys.executable, "-m", "hyperaction", "train", "tests.faulty:Faulty-v0", "--steps",
+            "1500", "--phase-steps", "300", "--evaluation-steps", "20", "--replay-start", "80",
+            "--hidden", "8", "--no-tensorboard", "--out", str(out),
+        ]  # fmt: skip
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    process = start(f"file://{there}")
+    wait_for(lambda: (there / "checkpoints" / "checkpoint-000002.json").exists(), process)
+    process.kill()
+    finish(process)
+    subprocess.run(["rm", "-r", str(tmp_path / "cache")], check=True)
+    code, stdout, stderr = finish(start(f"file://{there}"))
+    assert code == 0, stderr
+    assert "going on from step" in stdout
+    assert finish(start(tmp_path / "plain"))[0] == 0
+    assert metrics(there) == metrics(tmp_path / "plain")
+    names = {file.name for file in (tmp_path / "plain" / "checkpoints").iterdir()}
+    assert {file.name for file in (there / "checkpoints").iterdir()} == names
+    assert json.loads((there / "progress.json").read_text())["complete"]

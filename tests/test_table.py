@@ -1,0 +1,85 @@
+"""Statistics over seeds, against their definitions written out slowly."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import trim_mean
+
+from hyperaction.report import table
+from hyperaction.report.statistics import interquartile_mean, normalised, summary
+
+SCORES = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=12).map(np.array)
+
+
+@given(SCORES)
+def test_the_interquartile_mean_is_the_mean_of_the_middle_half(scores):
+    assert interquartile_mean(scores) == pytest.approx(trim_mean(scores, 0.25), abs=1e-9)
+
+
+@given(st.lists(SCORES, min_size=1, max_size=4))
+def test_statistics_are_their_definitions(scores):
+    found = summary(scores)
+    means = [np.mean(runs) for runs in scores]
+    assert found.mean.value == pytest.approx(np.mean(means), abs=1e-6)
+    middle = np.median(scores[0]) if len(scores) == 1 else np.median(means)
+    assert found.median.value == pytest.approx(middle, abs=1e-6)
+    pooled = np.concatenate(scores)
+    assert found.iqm.value == pytest.approx(trim_mean(pooled, 0.25), abs=1e-6)
+    for estimate in found:
+        assert pooled.min() - 1e-6 <= estimate.low <= estimate.high <= pooled.max() + 1e-6
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    random = np.random.default_rng(0)
+    held = 0
+    for number in range(200):
+        found = summary([random.normal(3.0, 1.0, size=40)], seed=number)
+        held += found.mean.low <= 3.0 <= found.mean.high
+    assert 180 <= held <= 198  # Of 200: the bootstrap of 40 runs is a little narrow.
+
+
+def test_scores_over_all_environments_go_from_the_lowest_to_the_highest():
+    found = normalised({"E": {"a": np.array([0.0, 5.0]), "b": np.array([10.0])}})
+    np.testing.assert_allclose(found["E"]["a"], [0.0, 0.5])
+    np.testing.assert_allclose(found["E"]["b"], [1.0])
+    equal = normalised({"E": {"a": np.array([2.0, 2.0])}})
+    np.testing.assert_allclose(equal["E"]["a"], [0.0, 0.0])
+
+
+def write(out, env, agent, seed, returns, **settings):
+    out.mkdir(parents=True)
+    config = {"env": env, "agent": agent, "seed": seed, "steps": 10, "settings": settings}
+    (out / "config.json").write_text(json.dumps(config))
+    rows = [{"kind": "eval", "step": 10 * k + 10, "return": r} for k, r in enumerate(returns)]
+    (out / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_runs_are_found_named_and_summed_up(tmp_path, capsys):
+    from hyperaction.cli import main
+
+    for seed in range(4):
+        write(tmp_path / f"E/one/seed-{seed}", "E", "hgqn", seed, [0, 1, 3 + seed], orders=[1])
+        write(tmp_path / f"F/one/seed-{seed}", "F", "hgqn", seed, [2, 2], orders=[1])
+        write(tmp_path / f"plain-{seed}", "E", "hgqn", seed, [9, 9], orders=[1, 2])
+    write(tmp_path / "E/one/seed-0-old-1", "E", "hgqn", 0, [99], orders=[1])
+    assert main(["table", str(tmp_path), "--last", "1", "--format", "markdown"]) == 0
+    header, _, *rows = capsys.readouterr().out.splitlines()
+    assert header == "| environment | agent | runs | steps | mean | median | IQM |"
+    assert rows[0].startswith("| E | one | 4 | 30 | 4.50 (3.")
+    assert (
+        rows[1]
+        == "| E | hgqn 1,2 | 4 | 20 | 9.00 (9.00 to 9.00)" + " | 9.00 (9.00 to 9.00)" * 2 + " |"
+    )
+    assert rows[2].startswith("| F | one | 4 | 20 | 2.00")
+    assert len(rows) == 3  # Not every agent was in both environments.
+    assert main(["table", str(tmp_path), "--at", "20"]) == 0
+    told = capsys.readouterr().out
+    assert "No two environments have runs of every agent" in " ".join(told.split())
+    assert main(["table", str(tmp_path / "F"), str(tmp_path / "E"), "--format", "csv"]) == 0
+    *_, overall = capsys.readouterr().out.splitlines()
+    assert overall.startswith(f"{table.ALL},one,8,20 to 30,")
+    assert main(["table", str(tmp_path / "nothing")]) == 1
+    assert "no run with an evaluation was found in" in capsys.readouterr().err
