@@ -34,12 +34,28 @@ def test_help_loads_nothing_heavy():
 
 
 @pytest.mark.parametrize(
+    "args", [["--rank", "9"], ["--edges", "0", "1,7"], ["--steps", "0"], ["--mixer", "summ"]]
+)
+def test_mistakes_are_told_before_jax_is_loaded(args, tmp_path):
+    code = (
+        "import sys; from hyperaction.cli import main;"
+        "assert main(['train', 'CartPole-v1', *sys.argv[1:]]) in (1, 2);"
+        "assert 'jax' not in sys.modules"
+    )
+    command = [sys.executable, "-c", code, *args]
+    subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
     "command",
     [
         "train",
         "train --agent ddpg",
+        "sweep",
         "evaluate",
         "compare",
+        "table",
         "bandits",
         "bench maximise",
         "bench train",
@@ -58,7 +74,7 @@ def test_every_command_explains_each_option_with_its_default(command):
     ("args", "message"),
     [
         (["bandit"], "no command is called 'bandit'; did you mean 'bandits'?"),
-        (["frobnicate"], "there is train, evaluate, compare, bandits, bench"),
+        (["frobnicate"], "there is train, sweep, evaluate, compare, table, bandits, bench"),
         (["bench", "maximize"], "no benchmark is called 'maximize'; did you mean 'maximise'?"),
         (["train"], "Missing from hyperaction train: ENV"),
         (["train", "CartPol-v1"], "no environment CartPol-v1; did you mean CartPole-v1?"),
@@ -66,6 +82,13 @@ def test_every_command_explains_each_option_with_its_default(command):
         (["train", "CartPole-v1", "--rank", "9"], "order 2 on 1 vertex; allowed are 1 to 1"),
         (["train", "CartPole-v1", "--steps", "0"], "--steps 0 is below 1"),
         (["train", "CartPole-v1", "--mixer", "summ"], "invalid choice 'summ'"),
+        (
+            ["sweep", "paper-fysical"],
+            "there is no grid paper-fysical, neither a file nor a name; did",
+        ),
+        (["sweep", "paper-physical", "--only", "x*"], "--only x* fits no run of paper-physical"),
+        (["sweep", "paper-physical", "--seeds", "10"], "--seeds 10: paper-physical has 9"),
+        (["table", "nowhere"], "no run with an evaluation was found in nowhere"),
         (["bandits", "--size", "5"], "Unrecognized options: --size, 5; did you mean --sizes?"),
         (["bandits", "--trials", "many"], "--trials: invalid literal for int"),
         (["bandits", "--trials", "0"], "--trials 0 is not in 1 to 100000; the nearest is 1"),

@@ -19,7 +19,7 @@ import tyro
 from hyperaction.environments import Single
 from hyperaction.options import defaults
 from hyperaction.replay import Priorities, Ring, Transition
-from hyperaction.running import Prepared
+from hyperaction.running.prepared import Prepared
 from hyperaction.runs import Run, arrays
 from hyperaction.runs.checkpoints import Checkpoints, concatenated
 from hyperaction.training import learning
@@ -128,7 +128,8 @@ def test_stopping_at_any_moment_changes_nothing(whole, tmp_path, monkeypatch):
 
     def run(out):
         with Run(out, options.config(), tensorboard=False) as opened:
-            Prepared(options).train(opened, lambda step, last: None, lambda news: None)
+            prepared = Prepared(options, options.make_env())
+            prepared.train(opened, lambda progress: None, lambda news: None)
 
     run(tmp_path / "whole")
     assert metrics(tmp_path / "whole") == metrics(whole)

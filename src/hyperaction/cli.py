@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from hyperaction.parsing import ArgumentError, parse
-from hyperaction.stopping import stoppable
+from hyperaction.stopping import StoppedError, stoppable
 
 DESCRIPTION = """\
 Value-based reinforcement learning where an action has several dimensions:
@@ -27,7 +27,8 @@ def train(args: Sequence[str]) -> None:
     options = parse(options_type, "train", args, default=default)
     from rich.console import Console
 
-    from hyperaction.running import Progress, StoppedError, execute
+    from hyperaction.running.executing import execute
+    from hyperaction.runs.progress import Progress
     from hyperaction.runs.remote import url_of
 
     console = Console()
@@ -53,7 +54,8 @@ def train(args: Sequence[str]) -> None:
             "stopped at once; the same command goes on from the last checkpoint", code=130
         ) from None
     finally:
-        bar.stop()
+        if bar.live.is_started:
+            bar.stop()
     out = url_of(options.out) or options.out
     console.print(f"Written: {out}/metrics.jsonl", soft_wrap=True, markup=False)
     console.print(f"Play it: hyperaction evaluate {out}", soft_wrap=True, markup=False)
@@ -72,7 +74,7 @@ def evaluate(args: Sequence[str]) -> None:
     options = parse(EvaluateOptions, "evaluate", args)
     from rich.console import Console
 
-    from hyperaction.running import play
+    from hyperaction.running.playing import play
     from hyperaction.runs.remote import to_read
 
     console = Console()

@@ -14,6 +14,7 @@ from hyperaction.agents.settings import (
     AgentName,
     LoopSettings,
     PresetName,
+    ValueSettings,
     preset,
     settings_of,
     with_rank,
@@ -100,6 +101,11 @@ class TrainOptions(Generic[Settings]):
             max_episode_steps=self.max_episode_steps,
             guard=guard,
         )
+
+    def check_sizes(self, sizes: tuple[int, ...]) -> None:
+        """Refuses hyperedges that do not fit an action space."""
+        if isinstance(self.agent_settings, ValueSettings):
+            self.agent_settings.hypergraph(sizes)
 
     def config(self) -> dict[str, Any]:
         """Every setting, ready for JSON; where the run is kept is not one of them."""

@@ -8,6 +8,10 @@ from contextlib import contextmanager
 from typing import Any
 
 
+class StoppedError(Exception):
+    """What was asked to stop, and can go on later."""
+
+
 @contextmanager
 def stoppable() -> Iterator[Callable[[], bool]]:
     """Whether somebody asked to stop; asked twice, it stops at once."""

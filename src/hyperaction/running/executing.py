@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hyperaction.environments.faults import EnvironmentFaultError
 from hyperaction.options import TrainOptions
-from hyperaction.running.prepared import Prepared
-from hyperaction.running.recorder import Listener
 from hyperaction.running.watchdog import Watchdog
 from hyperaction.runs import Run
 from hyperaction.runs.remote import Mirror, kept_here, url_of
-from hyperaction.training import Agent
+
+if TYPE_CHECKING:
+    from hyperaction.running.recorder import Listener
+    from hyperaction.training import Agent
 
 
 def execute(
@@ -43,7 +44,13 @@ def execute(
     mirror = Mirror(url, kept_here(url)) if url else None
     with ExitStack() as held:
         watchdog = held.enter_context(Watchdog(options.env_timeout, late))
-        prepared = Prepared(options, watchdog)
+        env = options.make_env(watchdog)
+        options.check_sizes(env.sizes)
+        # JAX takes a while to load: mistakes are told before.
+        from hyperaction.running.prepared import Prepared
+
+        prepared = Prepared(options, env, watchdog)
+        env.close()
         begin(prepared.agent)
         out = options.out
         if mirror is not None:

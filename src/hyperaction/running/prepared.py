@@ -9,18 +9,14 @@ import jax
 
 from hyperaction.agents.build import build
 from hyperaction.checkpointing import restore
-from hyperaction.environments import Environments, Single
+from hyperaction.environments import Environments, Factored, Single
 from hyperaction.environments.faults import EnvironmentFaultError, Guard, unguarded
 from hyperaction.options import TrainOptions
 from hyperaction.running.recorder import Listener, Recorder, Teller
 from hyperaction.runs import Run
 from hyperaction.runs.checkpoints import Checkpoints
-from hyperaction.stopping import stoppable
+from hyperaction.stopping import StoppedError, stoppable
 from hyperaction.training import DivergedError, Evaluation, Training, is_complete, train
-
-
-class StoppedError(Exception):
-    """A run that was asked to stop, and can go on later."""
 
 
 class FailedError(RuntimeError):
@@ -32,15 +28,14 @@ class Prepared:
 
     Args:
         options: What to train, where, and for how long.
+        env: The environment, to look at.
         guard: What surrounds the calls of the environment, such as a watchdog.
     """
 
-    def __init__(self, options: TrainOptions[Any], guard: Guard = unguarded) -> None:
+    def __init__(self, options: TrainOptions[Any], env: Factored, guard: Guard = unguarded) -> None:
         self.options, self.guard = options, guard
-        env = self.make_env()
         self.agent = build(options.agent_settings, env.actions, env.observation_shape)
         jax.eval_shape(self.agent.start, jax.random.key(0))  # The network fits the observations.
-        env.close()
 
     def make_env(self) -> Environments:
         """The run's environment, as it is when it is new."""

@@ -104,7 +104,8 @@ def _train(cell: Cell, out: str) -> str:
     """A cell, on whichever node this is; what went wrong, if something did."""
     from dataclasses import replace
 
-    from hyperaction.running import StoppedError, execute
+    from hyperaction.running.executing import execute
+    from hyperaction.stopping import StoppedError
 
     try:
         execute(replace(cell.options, out=Path(out)))

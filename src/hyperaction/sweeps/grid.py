@@ -13,7 +13,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from hyperaction.agents.settings import ValueSettings
 from hyperaction.options import TrainOptions, defaults
 from hyperaction.parsing import ArgumentError, parse
 
@@ -127,8 +126,7 @@ def check_fits(name: str, cells: list[Cell]) -> None:
                 env = options.make_env()
                 made[key] = env.sizes
                 env.close()
-            if isinstance(options.agent_settings, ValueSettings):
-                options.agent_settings.hypergraph(made[key])
+            options.check_sizes(made[key])
         except (ValueError, RuntimeError) as error:
             raise ArgumentError(f"{name}, {cell.name}: {error}") from None
 
