@@ -56,6 +56,7 @@ def test_mistakes_are_told_before_jax_is_loaded(args, tmp_path):
         "evaluate",
         "compare",
         "table",
+        "explain",
         "bandits",
         "bench maximise",
         "bench train",
@@ -74,7 +75,7 @@ def test_every_command_explains_each_option_with_its_default(command):
     ("args", "message"),
     [
         (["bandit"], "no command is called 'bandit'; did you mean 'bandits'?"),
-        (["frobnicate"], "there is train, sweep, evaluate, compare, table, bandits, bench"),
+        (["frobnicate"], "there is train, sweep, evaluate, compare, table, explain, bandits, bench"),
         (["bench", "maximize"], "no benchmark is called 'maximize'; did you mean 'maximise'?"),
         (["train"], "Missing from hyperaction train: ENV"),
         (["train", "CartPol-v1"], "no environment CartPol-v1; did you mean CartPole-v1?"),

@@ -197,6 +197,39 @@ def compare(args: Sequence[str]) -> None:
     console.print(f"Written: {report.draw(groups, options.out)}", soft_wrap=True, markup=False)
 
 
+def explain(args: Sequence[str]) -> None:
+    """Find which joint actions matter to trained agents."""
+    from hyperaction.options import ExplainOptions
+
+    options = parse(ExplainOptions, "explain", args)
+    _need("matplotlib", extra="report")
+    from rich.console import Console
+
+    from hyperaction.insight.runs import explain_runs
+    from hyperaction.report import explain as report
+    from hyperaction.runs.arrays import write_whole
+    from hyperaction.runs.remote import to_read
+
+    console = Console()
+    with _progress(console) as bar:
+        task = bar.add_task("looking", total=None)
+        found = explain_runs(
+            [to_read(run) for run in options.runs],
+            options.steps,
+            options.weights,
+            options.seed,
+            lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    options.out.mkdir(parents=True, exist_ok=True)
+    file = options.out / "explain.json"
+    write_whole(file, json.dumps(found, indent=2) + "\n")
+    figure = report.draw(found, options.out / "explain.png")
+    console.print(report.table(found, options.rows))
+    for sentence in report.sentences(found) if found["shares"] else [report.NO_SHARES]:
+        console.print(sentence, highlight=False, soft_wrap=True)
+    console.print(f"Written: {file} {figure}", soft_wrap=True, markup=False)
+
+
 def table(args: Sequence[str]) -> None:
     """Sum up runs over seeds, per environment and overall."""
     from hyperaction.options import TableOptions, run_config
@@ -346,7 +379,7 @@ def _one_core() -> None:
 
 COMMANDS: dict[str, dict[str, Callable[[Sequence[str]], None]]] = {
     "Train": {"train": train, "sweep": sweep, "evaluate": evaluate},
-    "Look": {"compare": compare, "table": table},
+    "Look": {"compare": compare, "table": table, "explain": explain},
     "Reproduce the paper": {"bandits": bandits},
     "Measure": {"bench": bench},
 }

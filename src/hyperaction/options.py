@@ -187,6 +187,38 @@ class CompareOptions:
 
 
 @dataclass(frozen=True)
+class ExplainOptions:
+    """Find which joint actions matter: run greedy policies and look into their hyperedges.
+
+    Several agents are looked at together, as in the paper's figure 7; their hyperedges must be the
+    same. Shares of the variance are those of the canonical form, in which every set of vertices
+    holds only what no smaller one can express.
+    """
+
+    runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="DIR ...")]
+    """The directories of the runs."""
+    steps: int = 10_000
+    """Steps of every agent's greedy policy."""
+    weights: Literal["even", "policy"] = "even"
+    """Let all sub-actions weigh the same in the canonical form, or as often as they are taken."""
+    rows: int = 15
+    """Rows of the printed table, at most."""
+    seed: int = 0
+    """Where the environment's random numbers come from."""
+    out: Path = Path("results/explain")
+    """The directory for explain.json and explain.png."""
+
+    def __post_init__(self) -> None:
+        if not self.runs:
+            raise ValueError("no run is named")
+        for option in ("steps", "rows"):
+            if getattr(self, option) < 1:
+                raise ValueError(f"--{option} {getattr(self, option)} is below 1")
+        if self.seed < 0:
+            raise ValueError(f"--seed {self.seed} is below 0")
+
+
+@dataclass(frozen=True)
 class SweepOptions:
     """Run a grid of environments, agents and seeds; the same command goes on with what is left."""
 

@@ -1,0 +1,1 @@
+"""What an agent learned: representations, and the canonical form that makes them comparable."""

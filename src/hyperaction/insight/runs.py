@@ -1,0 +1,85 @@
+"""Runs, explained: their agents are loaded, played, and looked into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hyperaction import environments
+from hyperaction.agents.value import ValueAgent
+from hyperaction.environments.faults import unguarded
+from hyperaction.hypergraph import Hypergraph
+from hyperaction.insight.explaining import Explanation, WeightsName, joint_names, policy_weights
+from hyperaction.insight.watching import Seen, watch
+from hyperaction.learners import LEARNERS, Learner
+from hyperaction.options import run_config
+
+
+class Trained(NamedTuple):
+    """The agent of a run, and what makes its environment."""
+
+    learner: Learner
+    hypergraph: Hypergraph
+    make_env: Callable[[], Any]
+
+    @property
+    def affine(self) -> bool:
+        """Whether its values are weighed sums over hyperedges."""
+        return bool(self.learner.state.online.mixer.affine)
+
+
+def explain_runs(
+    runs: Sequence[Path],
+    steps: int,
+    weights: WeightsName,
+    seed: int,
+    progress: Callable[[int, int], None],
+) -> dict[str, Any]:
+    """What the agents of runs with the same hyperedges have learned, ready for JSON."""
+    agents = [_trained(out) for out in runs]
+    hypergraph = agents[0].hypergraph
+    for out, trained in zip(runs, agents, strict=True):
+        if trained.hypergraph != hypergraph:
+            raise ValueError(f"{out} has other hyperedges than {runs[0]}: explain them one by one")
+    total = len(agents) * steps * (2 if weights == "policy" else 1)
+    done = 0
+
+    def seen() -> Iterator[Seen]:
+        nonlocal done
+        for trained in agents:
+            for some in watch(trained.learner, trained.make_env(), steps, seed):
+                done += len(some.actions)
+                progress(done, total)
+                yield some
+
+    chosen = None
+    if weights == "policy":  # The same seed: what is counted is what is looked at next.
+        chosen = policy_weights(hypergraph, (some.actions for some in seen()))
+    affine = all(trained.affine for trained in agents)
+    explanation = Explanation(hypergraph, affine=affine, weights=chosen)
+    for some in seen():
+        explanation.add(some)
+    names = _names(agents[0], seed)
+    return {"names": names, "weights": weights, "agents": len(agents), **explanation.as_json()}
+
+
+def _trained(out: Path) -> Trained:
+    config = run_config(out)
+    learner = LEARNERS[config["agent"]].load(out)
+    if not isinstance(learner.agent, ValueAgent):
+        raise ValueError(f"{out}: {config['agent']} has no hyperedges to look into")
+    name, limit = config["env"], config["max_episode_steps"]
+    return Trained(
+        learner,
+        learner.agent.hypergraph,
+        lambda: environments.make_env(name, limit, unguarded),
+    )
+
+
+def _names(trained: Trained, seed: int) -> list[str]:
+    env = trained.make_env()
+    env.reset(seed=seed)  # Some simulators have their joints only then.
+    names = joint_names(env)
+    env.close()
+    return names

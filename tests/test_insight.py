@@ -1,0 +1,216 @@
+"""What agents learned: the canonical form against brute force, and explained runs."""
+
+import json
+from itertools import chain, combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hyperaction import HGQN, Hypergraph, cli
+from hyperaction.environments import make_env
+from hyperaction.insight.canonical import canonical, closure, even, outputs_of, variances
+from hyperaction.insight.explaining import Explanation, joint_names
+from hyperaction.insight.watching import Seen, watch
+from hyperaction.report import explain as report
+from tests.faulty import Faulty
+from tests.strategies import hypergraphs, slow_representation
+
+
+def joint(hypergraph, outputs):
+    """Q of every joint action, as an array with one axis per vertex."""
+    values = hypergraph.representation(outputs, hypergraph.all_actions()).sum(axis=-1)
+    return values.reshape(hypergraph.sizes)
+
+
+def brute_force(values, weights):
+    """The functional ANOVA decomposition by its definition, from conditional means."""
+    vertices = range(values.ndim)
+    subsets = list(chain.from_iterable(combinations(vertices, k) for k in range(values.ndim + 1)))
+    means = {}
+    for part in subsets:
+        mean = values
+        for vertex in vertices:
+            if vertex not in part:
+                shape = [-1 if v == vertex else 1 for v in vertices]
+                mean = (mean * weights[vertex].reshape(shape)).sum(axis=vertex, keepdims=True)
+        means[part] = mean
+    return {
+        part: sum(
+            (-1) ** (len(part) - len(inner)) * means[inner]
+            for inner in subsets
+            if set(inner) <= set(part)
+        )
+        for part in subsets
+    }
+
+
+@given(hypergraphs(), st.integers(0, 99), st.booleans())
+def test_the_canonical_form_is_the_anova_decomposition(hypergraph, seed, evenly):
+    random = np.random.default_rng(seed)
+    outputs = random.normal(size=hypergraph.num_outputs)
+    weights = even(hypergraph)
+    if not evenly:  # Some sub-actions may never be taken.
+        weights = [random.dirichlet(np.full(size, 0.3)) for size in hypergraph.sizes]
+    found = canonical(hypergraph, outputs, weights)
+    expected = brute_force(joint(hypergraph, outputs), weights)
+    assert found.constant == pytest.approx(expected.pop(()).item(), abs=1e-9)
+    for part, table in expected.items():
+        if part in found.parts:
+            np.testing.assert_allclose(found.parts[part].ravel(), table.ravel(), atol=1e-9)
+        else:
+            np.testing.assert_allclose(table, 0.0, atol=1e-9)
+    weighed = np.ones(())
+    for each in weights:
+        weighed = np.multiply.outer(weighed, each)
+    values = joint(hypergraph, outputs)
+    variance = (weighed * values**2).sum() - (weighed * values).sum() ** 2
+    assert sum(variances(found, weights).values()) == pytest.approx(variance, abs=1e-9)
+
+
+@given(hypergraphs(), st.integers(0, 99))
+def test_the_canonical_form_changes_no_value(hypergraph, seed):
+    outputs = np.random.default_rng(seed).normal(size=(2, 3, hypergraph.num_outputs))
+    form = canonical(hypergraph, outputs)
+    again = outputs_of(form, hypergraph)
+    actions = hypergraph.all_actions()[:, None, None]
+    before = hypergraph.representation(outputs, actions).sum(axis=-1)
+    np.testing.assert_allclose(
+        hypergraph.representation(again, actions).sum(axis=-1), before, atol=1e-9
+    )
+    repeated = canonical(hypergraph, again)
+    for part in closure(hypergraph):
+        np.testing.assert_allclose(repeated.parts[part], form.parts[part], atol=1e-9)
+
+
+def test_one_pair_interaction_shows_as_exactly_that_pair():
+    hypergraph = Hypergraph.complete((3, 4, 2, 3), rank=3)
+    random = np.random.default_rng(0)
+    outputs = np.zeros(hypergraph.num_outputs)
+    pair = random.normal(size=(3, 2))
+    pair -= pair.mean(axis=0)
+    pair -= pair.mean(axis=1, keepdims=True)
+    # Hidden in a hyperedge of three vertices, and covered by what cancels out elsewhere.
+    noise = random.normal(size=(3, 4))
+    table = pair[:, None, :] + noise[:, :, None]
+    outputs[hypergraph.slices[hypergraph.edges.index((0, 1, 2))]] = table.ravel()
+    outputs[hypergraph.slices[hypergraph.edges.index((0, 1))]] = -noise.ravel()
+    form = canonical(hypergraph, outputs)
+    shares = variances(form, even(hypergraph))
+    assert shares.pop((0, 2)) == pytest.approx((pair**2).mean())
+    assert max(shares.values()) < 1e-20
+    np.testing.assert_allclose(form.parts[0, 2], pair, atol=1e-12)
+
+
+def test_statistics_are_those_of_every_step():
+    hypergraph = Hypergraph.complete((3, 2, 4), rank=2)
+    random = np.random.default_rng(0)
+    outputs = random.normal(size=(50, hypergraph.num_outputs)).astype(np.float32)
+    actions = np.stack([random.integers(size, size=50) for size in hypergraph.sizes], axis=1)
+    explanation = Explanation(hypergraph, affine=True, weights=None)
+    for some in (slice(0, 20), slice(20, 50)):
+        explanation.add(Seen(outputs[some], actions[some], np.zeros(50)[some]))
+    slow = np.array(
+        [slow_representation(hypergraph, o, a) for o, a in zip(outputs, actions, strict=True)]
+    )
+    found = explanation.as_json()
+    rows = found["representation"]
+    assert found["steps"] == 50
+    np.testing.assert_allclose([row["mean"] for row in rows], slow.mean(axis=0), rtol=1e-5)
+    np.testing.assert_allclose([row["lowest"] for row in rows], slow.min(axis=0))
+    np.testing.assert_allclose([row["highest"] for row in rows], slow.max(axis=0))
+    # A share is the part's variance over that of all actions, both meant over the steps.
+    parts = [
+        brute_force(joint(hypergraph, o.astype(np.float64)), even(hypergraph)) for o in outputs
+    ]
+    for row in found["shares"]:
+        variance = np.mean([np.mean(each[tuple(row["vertices"])] ** 2) for each in parts])
+        assert row["share"] == pytest.approx(variance / np.mean([v.var() for v in every]))
+
+
+def found_with(shares, sizes=(2, 2, 2)):
+    rows = [{"vertices": list(part), "share": share} for part, share in shares.items()]
+    return {"sizes": list(sizes), "shares": rows}
+
+
+def test_an_order_that_explains_nothing_is_told_so():
+    shares = {(0,): 0.6, (1,): 0.2, (2,): 0.195, (0, 1): 0.003, (1, 2): 0.002}
+    said = report.sentences(found_with(shares))
+    assert "order 1 99.5%, order 2 0.5%" in said[0]
+    assert said[1] == "Rank 2 explains 0.5%: rank 1 would do."
+    assert said[2] == "Least useful, 0.5% together: {1, 2}, {0, 1}."
+    assert said[3] == "Without them: --edges 0 1 2"
+    shares = {(0,): 0.5, (1,): 0.2, (2,): 0.0, (0, 1): 0.3, (1, 2): 0.0}
+    said = report.sentences(found_with(shares))
+    assert not any("would do" in line for line in said)
+    assert said[-1] == "Without them: --edges 0 1 2 0,1"  # A vertex stays in one of them.
+    nothing = report.sentences(found_with(dict.fromkeys(shares, 0.0)))
+    assert nothing == ["All joint actions have the same value in every state: nothing to explain."]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Small runs that differ in their agents."""
+    out = tmp_path_factory.mktemp("insight")
+    common = [
+        "train", "tests.faulty:Faulty-v0", "--steps", "90", "--phase-steps", "90", "--hidden", "8",
+        "--evaluation-steps", "20", "--replay-start", "64", "--no-tensorboard",
+    ]  # fmt: skip
+    kinds = {
+        "pair": ["--rank", "2", "--dueling", "--mixer", "mean"],
+        "universal": ["--rank", "2", "--mixer", "universal"],
+        "dqn": ["--agent", "dqn"],
+    }
+    for name, more in kinds.items():
+        assert cli.main([*common, *more, "--out", str(out / name)]) == 0
+    return out
+
+
+def explain(runs, *names, more=()):
+    out = runs / "explained"
+    paths = [str(runs / name) for name in names]
+    code = cli.main(["explain", *paths, "--steps", "60", "--out", str(out), *more])
+    assert code == 0
+    assert (out / "explain.png").stat().st_size > 10_000
+    return json.loads((out / "explain.json").read_text())
+
+
+def test_runs_are_explained(runs, capsys):
+    found = explain(runs, "pair")
+    assert "Of the variance of Q over joint actions explain: order 1" in capsys.readouterr().out
+    assert found["steps"] == 60
+    assert [row["edge"] for row in found["representation"]] == [[0], [1], [0, 1]]
+    assert sum(row["share"] for row in found["shares"]) == pytest.approx(1)
+    both = explain(runs, "pair", "pair")
+    assert both["steps"] == 120
+    assert both["agents"] == 2
+    weighed = explain(runs, "pair", more=["--weights", "policy"])
+    assert weighed["representation"] == found["representation"]
+    # A table of all joint actions has parts of every order too.
+    table = explain(runs, "dqn")
+    assert [row["vertices"] for row in table["shares"]] == [[0], [1], [0, 1]]
+    capsys.readouterr()
+    assert explain(runs, "universal")["shares"] == []
+    assert "no canonical form" in capsys.readouterr().out
+    assert cli.main(["explain", str(runs / "pair"), str(runs / "dqn")]) == 1
+    assert "has other hyperedges than" in capsys.readouterr().err
+
+
+def test_shares_are_of_the_values_that_the_agent_acts_by(runs):
+    learner = HGQN.load(runs / "pair")
+    for seen in watch(learner, Faulty(), 30, 0):
+        hypergraph = learner.agent.hypergraph
+        for outputs, action, value in zip(*seen, strict=True):
+            every = hypergraph.representation(outputs, hypergraph.all_actions()).sum(axis=-1)
+            best = hypergraph.representation(outputs, action).sum()
+            assert best == pytest.approx(every.max(), abs=1e-5)
+            assert np.isfinite(value)
+
+
+def test_joints_are_named_where_the_environment_names_them():
+    pytest.importorskip("pybullet_envs_gymnasium")
+    env = make_env("HalfCheetahBulletEnv-v0")
+    env.reset(seed=0)
+    assert joint_names(env) == ["bthigh", "bshin", "bfoot", "fthigh", "fshin", "ffoot"]
+    assert joint_names(make_env("CartPole-v1")) == []
