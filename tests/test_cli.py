@@ -75,7 +75,10 @@ def test_every_command_explains_each_option_with_its_default(command):
     ("args", "message"),
     [
         (["bandit"], "no command is called 'bandit'; did you mean 'bandits'?"),
-        (["frobnicate"], "there is train, sweep, evaluate, compare, table, explain, bandits, bench"),
+        (
+            ["frobnicate"],
+            "there is train, sweep, evaluate, compare, table, explain, bandits, bench",
+        ),
         (["bench", "maximize"], "no benchmark is called 'maximize'; did you mean 'maximise'?"),
         (["train"], "Missing from hyperaction train: ENV"),
         (["train", "CartPol-v1"], "no environment CartPol-v1; did you mean CartPole-v1?"),

@@ -121,9 +121,8 @@ def test_statistics_are_those_of_every_step():
     np.testing.assert_allclose([row["lowest"] for row in rows], slow.min(axis=0))
     np.testing.assert_allclose([row["highest"] for row in rows], slow.max(axis=0))
     # A share is the part's variance over that of all actions, both meant over the steps.
-    parts = [
-        brute_force(joint(hypergraph, o.astype(np.float64)), even(hypergraph)) for o in outputs
-    ]
+    every = [joint(hypergraph, each) for each in outputs.astype(np.float64)]
+    parts = [brute_force(values, even(hypergraph)) for values in every]
     for row in found["shares"]:
         variance = np.mean([np.mean(each[tuple(row["vertices"])] ** 2) for each in parts])
         assert row["share"] == pytest.approx(variance / np.mean([v.var() for v in every]))
