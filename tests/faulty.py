@@ -18,9 +18,11 @@ class Faulty(gymnasium.Env):
 
     observation_space = spaces.Box(-1.0, 1.0, (3,), np.float32)
     action_space = spaces.MultiDiscrete([2, 2])
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012
     made = 0
 
-    def __init__(self):
+    def __init__(self, render_mode=None):
+        self.render_mode = render_mode
         Faulty.made += 1
         self.left = 30 if Faulty.made == 4 else -1
         if os.environ.get("FAULT") == "making":
@@ -53,6 +55,9 @@ class Faulty(gymnasium.Env):
         if fault == "dies":
             os._exit(11)
         return observation, reward, False, self.length == 10, {}
+
+    def render(self):
+        return np.full((60, 80, 3), 100 + self.length, np.uint8)
 
     def _observation(self):
         return self.np_random.uniform(-1, 1, 3).astype(np.float32)

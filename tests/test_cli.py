@@ -57,6 +57,7 @@ def test_mistakes_are_told_before_jax_is_loaded(args, tmp_path):
         "compare",
         "table",
         "explain",
+        "video",
         "bandits",
         "bench maximise",
         "bench train",
@@ -77,7 +78,7 @@ def test_every_command_explains_each_option_with_its_default(command):
         (["bandit"], "no command is called 'bandit'; did you mean 'bandits'?"),
         (
             ["frobnicate"],
-            "there is train, sweep, evaluate, compare, table, explain, bandits, bench",
+            "there is train, sweep, evaluate, compare, table, explain, video, bandits, bench",
         ),
         (["bench", "maximize"], "no benchmark is called 'maximize'; did you mean 'maximise'?"),
         (["train"], "Missing from hyperaction train: ENV"),
@@ -109,6 +110,12 @@ def test_a_mistake_is_told_in_one_line(args, message, tmp_path):
     assert done.stderr.count("\n") == 1
     assert done.stdout == "" or "training" in done.stdout
     assert not list(tmp_path.iterdir())
+
+
+def test_a_terminal_without_frames_gets_the_same_line(tmp_path):
+    args = ("bandits", "--size", "5")
+    plain = hyperaction(*args, env={"PYTHONIOENCODING": "ascii", "LC_ALL": "C"})
+    assert plain.stderr == hyperaction(*args).stderr
 
 
 def test_no_command_at_all_shows_the_help():

@@ -20,9 +20,9 @@ TRAIN = [
 ]  # fmt: skip
 HERE = "the last good checkpoint is that of step 100, from which the same command goes on"
 FAULTS = {
-    "making": "the environment raised KeyError: 'no simulator' in making (faulty.py, line 27)",
+    "making": "the environment raised KeyError: 'no simulator' in making (faulty.py, line 29)",
     "raises": "the environment raised ZeroDivisionError: gravity is zero and more in step "
-    f"(faulty.py, line 40), after step 129; {HERE}",
+    f"(faulty.py, line 42), after step 129; {HERE}",
     "nan": "the environment gave the observation nan at [1]; only finite numbers can be learned "
     f"from, after step 129; {HERE}",
     "hangs": f"the environment's step took more than 1 s (--env-timeout), after step 129; {HERE}",

@@ -7,13 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from hyperaction import HGQN, Hypergraph, cli
 from hyperaction.environments import make_env
 from hyperaction.insight.canonical import canonical, closure, even, outputs_of, variances
 from hyperaction.insight.explaining import Explanation, joint_names
+from hyperaction.insight.filming import Shot
 from hyperaction.insight.watching import Seen, watch
 from hyperaction.report import explain as report
+from hyperaction.report.video import Painter
 from tests.faulty import Faulty
 from tests.strategies import hypergraphs, slow_representation
 
@@ -213,3 +216,37 @@ def test_joints_are_named_where_the_environment_names_them():
     env.reset(seed=0)
     assert joint_names(env) == ["bthigh", "bshin", "bfoot", "fthigh", "fshin", "ffoot"]
     assert joint_names(make_env("CartPole-v1")) == []
+
+
+@pytest.mark.parametrize("suffix", [".mp4", ".gif"])
+def test_an_agent_is_filmed(runs, tmp_path, suffix, capsys):
+    imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
+    file = tmp_path / f"film{suffix}"
+    assert cli.main(["video", str(runs / "pair"), "--episodes", "2", "--out", str(file)]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == [file.name]
+    if suffix == ".mp4":
+        frames, seconds = imageio_ffmpeg.count_frames_and_secs(str(file))
+        assert (frames, seconds) == (20, pytest.approx(1.0, abs=0.1))  # Two episodes of ten steps.
+    else:
+        with Image.open(file) as film:
+            assert film.n_frames == 20
+    short = ["--steps", "3", "--out", str(file)]
+    assert cli.main(["video", str(runs / "pair"), *short]) == 0
+    capsys.readouterr()
+    assert cli.main(["video", str(runs / "pair"), "--out", "film.avi"]) == 2
+    assert "neither .mp4 nor .gif" in capsys.readouterr().err
+
+
+def test_a_frame_shows_the_state_and_a_bar_for_every_hyperedge():
+    edges = Hypergraph.complete((2, 2, 2), rank=2).edges
+    painter = Painter(edges, ["hip", "knee", "foot"])
+    shot = Shot(
+        np.full((60, 80, 3), 200, np.uint8), np.array([1, -1, 0.5, 0, 0, 0.2], np.float32),
+        np.array([0.0, 1.0, 0.5]), 1.5, 2.0, 1, 3,
+    )  # fmt: skip
+    picture = painter.paint(shot)
+    assert picture.shape == (480, 640 + 380, 3)
+    assert (picture[:, :640] == 200).all()
+    bars = picture[:, 640:].reshape(-1, 3).tolist()
+    blue, orange = [31, 119, 180], [255, 127, 14]
+    assert bars.count(blue) > 3 * bars.count(orange) > 0  # As the values of their orders.

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
+from itertools import islice
 from typing import Any
 
 from hyperaction.parsing import ArgumentError, parse
@@ -230,6 +231,35 @@ def explain(args: Sequence[str]) -> None:
     console.print(f"Written: {file} {figure}", soft_wrap=True, markup=False)
 
 
+def video(args: Sequence[str]) -> None:
+    """Film a trained agent, and what it thinks."""
+    from hyperaction.options import VideoOptions
+
+    options = parse(VideoOptions, "video", args)
+    for module in ("matplotlib", "imageio_ffmpeg"):
+        _need(module, extra="report")
+    from rich.console import Console
+
+    from hyperaction.insight.filming import film
+    from hyperaction.insight.runs import names_of, trained
+    from hyperaction.report import video as report
+    from hyperaction.runs.remote import to_read
+
+    console = Console()
+    agent = trained(to_read(options.run))
+    painter = report.Painter(agent.hypergraph.edges, names_of(agent, options.seed))
+    shots = film(agent, options.episodes, options.seed)
+    with (
+        report.film(options.out, options.fps or agent.fps) as add,
+        console.status("filming") as status,
+    ):
+        for count, shot in enumerate(islice(shots, options.steps or None), 1):
+            add(painter.paint(shot))
+            if count % 20 == 0:
+                status.update(f"filming: {count:,} steps, return {shot.total:,.1f}")
+    console.print(f"Written: {options.out}", soft_wrap=True, markup=False)
+
+
 def table(args: Sequence[str]) -> None:
     """Sum up runs over seeds, per environment and overall."""
     from hyperaction.options import TableOptions, run_config
@@ -379,7 +409,7 @@ def _one_core() -> None:
 
 COMMANDS: dict[str, dict[str, Callable[[Sequence[str]], None]]] = {
     "Train": {"train": train, "sweep": sweep, "evaluate": evaluate},
-    "Look": {"compare": compare, "table": table, "explain": explain},
+    "Look": {"compare": compare, "table": table, "explain": explain, "video": video},
     "Reproduce the paper": {"bandits": bandits},
     "Measure": {"bench": bench},
 }

@@ -219,6 +219,35 @@ class ExplainOptions:
 
 
 @dataclass(frozen=True)
+class VideoOptions:
+    """Film a run's agent: the episode as rendered, beside it what the agent thinks."""
+
+    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
+    """The directory of the run."""
+    episodes: int = 1
+    """Episodes to film."""
+    steps: int = 0
+    """The most steps to film; 0 is whole episodes."""
+    fps: float = 0.0
+    """Steps per second of the film; 0 is what the environment says."""
+    seed: int = 0
+    """Where the environment's random numbers come from."""
+    out: Path = Path("results/video.mp4")
+    """The film's file, .mp4 or .gif."""
+
+    def __post_init__(self) -> None:
+        if self.episodes < 1:
+            raise ValueError(f"--episodes {self.episodes} is below 1")
+        for option in ("steps", "seed"):
+            if getattr(self, option) < 0:
+                raise ValueError(f"--{option} {getattr(self, option)} is below 0")
+        if not 0 <= self.fps <= 1000:
+            raise ValueError(f"--fps {self.fps} is not in 0 to 1000")
+        if self.out.suffix not in (".mp4", ".gif"):
+            raise ValueError(f"--out {self.out} is neither .mp4 nor .gif")
+
+
+@dataclass(frozen=True)
 class SweepOptions:
     """Run a grid of environments, agents and seeds; the same command goes on with what is left."""
 

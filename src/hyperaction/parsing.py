@@ -39,6 +39,8 @@ def _told(box: str) -> str:
             sections.append([])
         else:
             sections[-1].append(text)
+    if not box.lstrip().startswith(("╭", "+")):  # Without a frame, the title is a section too.
+        del sections[0]
     problem = " ".join(sections[0]).removesuffix(".")
     suggestions = [section[1] for section in sections if section[0].startswith("Perhaps")]
     hint = f"; did you mean {suggestions[0].split()[0]}?" if suggestions else ""

@@ -119,20 +119,24 @@ def make(
 
 
 def make_env(
-    name: str, max_episode_steps: int = 0, guard: Guard | None = None
+    name: str,
+    max_episode_steps: int = 0,
+    guard: Guard | None = None,
+    render_mode: str | None = None,
 ) -> gymnasium.Env[Any, Any]:
     """The environment of that id, or an error that says what was meant."""
     if guard is None:
-        return _made(name, max_episode_steps)
+        return _made(name, max_episode_steps, render_mode)
     with guard("making"):
-        return Guarded(_made(name, max_episode_steps), guard)
+        return Guarded(_made(name, max_episode_steps, render_mode), guard)
 
 
-def _made(name: str, max_episode_steps: int) -> gymnasium.Env[Any, Any]:
+def _made(name: str, max_episode_steps: int, render_mode: str | None) -> gymnasium.Env[Any, Any]:
     if physical.is_physical(name):
         physical.register(name)
     try:
-        env = gymnasium.make(name, max_episode_steps=max_episode_steps or None)
+        rendering: dict[str, Any] = {"render_mode": render_mode} if render_mode else {}
+        env = gymnasium.make(name, max_episode_steps=max_episode_steps or None, **rendering)
     except gymnasium.error.DependencyNotInstalled as error:
         raise ValueError(f"environment {name}: {error}".replace("\n", " ")) from None
     except gymnasium.error.Error as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from hyperaction import environments
 from hyperaction.agents.value import ValueAgent
@@ -16,12 +16,28 @@ from hyperaction.learners import LEARNERS, Learner
 from hyperaction.options import run_config
 
 
+class MakeEnv(Protocol):
+    """Makes the environment of a run."""
+
+    def __call__(self, render_mode: str | None = None) -> Any:
+        """The environment, which may be rendered."""
+        ...
+
+
 class Trained(NamedTuple):
     """The agent of a run, and what makes its environment."""
 
     learner: Learner
     hypergraph: Hypergraph
-    make_env: Callable[[], Any]
+    make_env: MakeEnv
+
+    @property
+    def fps(self) -> float:
+        """Steps per second, as the environment says."""
+        env = self.make_env()
+        fps = float(env.metadata.get("render_fps") or 30)
+        env.close()
+        return fps
 
     @property
     def affine(self) -> bool:
@@ -37,18 +53,18 @@ def explain_runs(
     progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
     """What the agents of runs with the same hyperedges have learned, ready for JSON."""
-    agents = [_trained(out) for out in runs]
+    agents = [trained(out) for out in runs]
     hypergraph = agents[0].hypergraph
-    for out, trained in zip(runs, agents, strict=True):
-        if trained.hypergraph != hypergraph:
+    for out, agent in zip(runs, agents, strict=True):
+        if agent.hypergraph != hypergraph:
             raise ValueError(f"{out} has other hyperedges than {runs[0]}: explain them one by one")
     total = len(agents) * steps * (2 if weights == "policy" else 1)
     done = 0
 
     def seen() -> Iterator[Seen]:
         nonlocal done
-        for trained in agents:
-            for some in watch(trained.learner, trained.make_env(), steps, seed):
+        for agent in agents:
+            for some in watch(agent.learner, agent.make_env(), steps, seed):
                 done += len(some.actions)
                 progress(done, total)
                 yield some
@@ -56,29 +72,31 @@ def explain_runs(
     chosen = None
     if weights == "policy":  # The same seed: what is counted is what is looked at next.
         chosen = policy_weights(hypergraph, (some.actions for some in seen()))
-    affine = all(trained.affine for trained in agents)
+    affine = all(agent.affine for agent in agents)
     explanation = Explanation(hypergraph, affine=affine, weights=chosen)
     for some in seen():
         explanation.add(some)
-    names = _names(agents[0], seed)
+    names = names_of(agents[0], seed)
     return {"names": names, "weights": weights, "agents": len(agents), **explanation.as_json()}
 
 
-def _trained(out: Path) -> Trained:
+def trained(out: Path) -> Trained:
+    """The agent of a run."""
     config = run_config(out)
     learner = LEARNERS[config["agent"]].load(out)
     if not isinstance(learner.agent, ValueAgent):
         raise ValueError(f"{out}: {config['agent']} has no hyperedges to look into")
-    name, limit = config["env"], config["max_episode_steps"]
-    return Trained(
-        learner,
-        learner.agent.hypergraph,
-        lambda: environments.make_env(name, limit, unguarded),
-    )
+
+    def make_env(render_mode: str | None = None) -> Any:
+        name, limit = config["env"], config["max_episode_steps"]
+        return environments.make_env(name, limit, unguarded, render_mode)
+
+    return Trained(learner, learner.agent.hypergraph, make_env)
 
 
-def _names(trained: Trained, seed: int) -> list[str]:
-    env = trained.make_env()
+def names_of(agent: Trained, seed: int) -> list[str]:
+    """What the environment calls the dimensions of its actions, if it says."""
+    env = agent.make_env()
     env.reset(seed=seed)  # Some simulators have their joints only then.
     names = joint_names(env)
     env.close()
