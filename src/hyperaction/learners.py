@@ -24,7 +24,7 @@ from hyperaction.agents.settings import (
     with_rank,
 )
 from hyperaction.environments import Environments, Factored, Single, Vector, make_env
-from hyperaction.environments.actions import ActionMap, action_map, continuous
+from hyperaction.environments.actions import ActionMap, action_map, continuous, fits
 from hyperaction.saving import Saved, arrays_of, filled, load, save
 from hyperaction.training import (
     Callback,
@@ -202,8 +202,8 @@ class Learner:
                 f"the agent knows observations of shape {self.observation_shape}, the environment "
                 f"gives {env.observation_shape}"
             )
-        if not space.contains(self.actions(self.actions.some())):
-            raise ValueError(f"the agent's actions are not in the environment's, {space}")
+        if not fits(self.actions, space):
+            raise ValueError(f"the agent's actions are not those of the environment, {space}")
 
     def _observations(self, observation: Any) -> tuple[NDArray[np.float32], bool]:
         if self.training is not None and self.training.env.is_raw(observation):

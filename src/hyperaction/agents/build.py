@@ -11,16 +11,11 @@ from hyperaction.agents.value import ValueAgent
 
 @runtime_checkable
 class Actions(Protocol):
-    """An action space: the sizes of its vertices, and how many numbers an action has."""
+    """An action space."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """The number of sub-actions of each vertex."""
-        ...
-
-    @property
-    def length(self) -> int:
-        """Numbers in an action."""
         ...
 
 
@@ -29,6 +24,6 @@ def build(
 ) -> ValueAgent | DDPGAgent:
     """The agent for an action space and observations."""
     if isinstance(settings, DDPGSettings):
-        return DDPGAgent(settings, actions.length, observation_shape)
+        return DDPGAgent(settings, len(actions.sizes), observation_shape)
     assert isinstance(settings, ValueSettings)
     return ValueAgent(settings, settings.hypergraph(actions.sizes), observation_shape)

@@ -19,22 +19,9 @@ class ActionMap(Protocol):
         """The number of sub-actions of each vertex."""
         ...
 
-    @property
-    def length(self) -> int:
-        """Numbers in an action."""
-        ...
-
-    def some(self) -> NDArray[Any]:
-        """Some action: the last sub-action of each vertex."""
-        ...
-
     def __call__(self, action: NDArray[Any]) -> Any:
         """The environment's action for one sub-action per vertex."""
         ...
-
-
-def _last(sizes: tuple[int, ...]) -> NDArray[np.int32]:
-    return np.array(sizes, np.int32) - 1
 
 
 class Discretised(NamedTuple):
@@ -45,15 +32,6 @@ class Discretised(NamedTuple):
     """A row of sub-actions for each dimension; shorter rows end in copies of their last."""
     shape: tuple[int, ...]
     dtype: Any
-
-    @property
-    def length(self) -> int:
-        """A sub-action for each vertex."""
-        return len(self.sizes)
-
-    def some(self) -> NDArray[np.int32]:
-        """The last sub-action of each vertex."""
-        return _last(self.sizes)
 
     def __call__(self, action: NDArray[np.int32]) -> NDArray[Any]:
         return self.levels[np.arange(len(self.sizes)), action].reshape(self.shape)
@@ -69,17 +47,8 @@ class Continuous(NamedTuple):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Nothing is counted."""
-        return ()
-
-    @property
-    def length(self) -> int:
-        """A number for each dimension."""
-        return len(self.low)
-
-    def some(self) -> NDArray[np.float64]:
-        """The highest of all."""
-        return np.ones(len(self.low))
+        """No sub-action of any dimension can be counted."""
+        return (0,) * len(self.low)
 
     def __call__(self, action: NDArray[Any]) -> NDArray[Any]:
         share = (action + 1.0) / 2.0
@@ -95,15 +64,6 @@ class Direct(NamedTuple):
     shape: tuple[int, ...]
     dtype: Any
 
-    @property
-    def length(self) -> int:
-        """A sub-action for each vertex."""
-        return len(self.sizes)
-
-    def some(self) -> NDArray[np.int32]:
-        """The last sub-action of each vertex."""
-        return _last(self.sizes)
-
     def __call__(self, action: NDArray[np.int32]) -> NDArray[Any]:
         return (action + self.start).astype(self.dtype).reshape(self.shape)
 
@@ -113,15 +73,6 @@ class Product(NamedTuple):
 
     sizes: tuple[int, ...]
     start: int
-
-    @property
-    def length(self) -> int:
-        """A sub-action for each vertex."""
-        return len(self.sizes)
-
-    def some(self) -> NDArray[np.int32]:
-        """The last sub-action of each vertex."""
-        return _last(self.sizes)
 
     def __call__(self, action: NDArray[np.int32]) -> int:
         return self.start + int(np.ravel_multi_index(tuple(action), self.sizes))
@@ -182,6 +133,19 @@ def _discretised(space: spaces.Box, bins: tuple[int, ...]) -> Discretised:
     rows = [np.linspace(a, b, size) for a, b, size in zip(low, high, sizes, strict=True)]
     levels = np.stack([row[place] for row, place in zip(rows, places, strict=True)])
     return Discretised(tuple(sizes), levels.astype(space.dtype), space.shape, space.dtype)
+
+
+def fits(actions: ActionMap, space: spaces.Space[Any]) -> bool:
+    """Whether a space is like the one that the actions were made for."""
+    try:
+        if isinstance(actions, Continuous):
+            again: ActionMap = continuous(space)
+        else:
+            shape = actions.sizes if isinstance(space, spaces.Discrete) else ()
+            again = action_map(space, actions.sizes, shape)
+    except ValueError:
+        return False
+    return described(again) == described(actions)
 
 
 def described(actions: ActionMap) -> dict[str, Any]:
