@@ -4,7 +4,7 @@ import pytest
 from gymnasium import spaces
 
 from hyperaction.environments import Factored, make
-from hyperaction.environments.actions import action_map
+from hyperaction.environments.actions import action_map, continuous, fits
 
 
 class Any(gymnasium.Env):
@@ -120,3 +120,22 @@ def test_an_unknown_environment_is_told_the_nearest():
     with pytest.raises(ValueError, match="no environment CartPol-v1; did you mean CartPole-v1"):
         make("CartPol-v1")
     assert make("CartPole-v1").sizes == (2,)
+
+
+def test_actions_fit_only_the_space_that_they_were_made_for():
+    several = [
+        spaces.MultiDiscrete([3, 3]),
+        spaces.MultiDiscrete([3, 4]),
+        spaces.MultiDiscrete([3, 3], start=[1, 0]),
+        spaces.MultiBinary(2),
+        spaces.Discrete(9),
+        spaces.Box(-1, 1, (2,)),
+        spaces.Box(-1, 2, (2,)),
+        spaces.Box(-1, 1, (2, 1)),
+    ]
+    shapes = [(3, 3) if isinstance(space, spaces.Discrete) else () for space in several]
+    maps = [action_map(space, (3,), shape) for space, shape in zip(several, shapes, strict=True)]
+    maps.append(continuous(several[5]))
+    for place, actions in enumerate(maps):
+        fitting = [number for number, space in enumerate(several) if fits(actions, space)]
+        assert fitting == [5 if place == 8 else place]
