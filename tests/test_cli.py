@@ -58,6 +58,8 @@ def test_mistakes_are_told_before_jax_is_loaded(args, tmp_path):
         "table",
         "explain",
         "video",
+        "report",
+        "watch",
         "bandits",
         "bench maximise",
         "bench train",
@@ -78,7 +80,7 @@ def test_every_command_explains_each_option_with_its_default(command):
         (["bandit"], "no command is called 'bandit'; did you mean 'bandits'?"),
         (
             ["frobnicate"],
-            "there is train, sweep, evaluate, compare, table, explain, video, bandits, bench",
+            "there is train, sweep, evaluate, compare, table, explain, video, report, watch, bandits, bench",
         ),
         (["bench", "maximize"], "no benchmark is called 'maximize'; did you mean 'maximise'?"),
         (["train"], "Missing from hyperaction train: ENV"),

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from importlib.util import find_spec
 from itertools import islice
 from typing import Any
@@ -260,6 +260,59 @@ def video(args: Sequence[str]) -> None:
     console.print(f"Written: {options.out}", soft_wrap=True, markup=False)
 
 
+def report(args: Sequence[str]) -> None:
+    """Write a page about runs: curves, tables, settings, hyperedges, films."""
+    from hyperaction.options import ReportOptions
+
+    options = parse(ReportOptions, "report", args)
+    _need("vl_convert", extra="report")
+    from rich.console import Console
+
+    from hyperaction.report.page import html
+    from hyperaction.report.page.films import linked
+    from hyperaction.runs.arrays import write_whole
+
+    data, films = _page_data(options.folders, options.last)
+    if not data["runs"]:
+        where = " ".join(str(folder) for folder in options.folders)
+        raise UserError(f"no run was found in {where}", code=1)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(options.out, html(data, linked(films, options.out.parent, embed=options.embed)))
+    Console().print(f"Written: {options.out}", soft_wrap=True, markup=False)
+
+
+def watch(args: Sequence[str]) -> None:
+    """Serve that page live, to this machine alone."""
+    from hyperaction.options import WatchOptions
+
+    options = parse(WatchOptions, "watch", args)
+    _need("vl_convert", extra="report")
+    from hyperaction.report.page.server import LOOPBACK, server
+
+    with server(options.port, lambda: _page_data(options.folders, options.last)) as served:
+        print(f"http://{LOOPBACK}:{served.server_port}/ (Ctrl-C ends it)")
+        sys.stdout.flush()
+        with suppress(KeyboardInterrupt):
+            served.serve_forever()
+
+
+def _page_data(folders: Sequence[Any], last: int) -> tuple[dict[str, Any], list[Any]]:
+    """What a page about runs shows, and their films."""
+    from hyperaction.options import run_config
+    from hyperaction.report.page import data as page
+    from hyperaction.report.page.films import find
+    from hyperaction.runs import read_metrics
+    from hyperaction.runs.remote import to_read
+    from hyperaction.studies.physical import published
+
+    found = []
+    for name, out in page.named([to_read(folder) for folder in folders]):
+        there = (out / "metrics.jsonl").exists()
+        rows = [read_metrics(out, kind) if there else [] for kind in ("eval", "train")]
+        found.append(page.Found(name, out, run_config(out), *rows))
+    return page.collect(found, published, last), find([(run.name, run.out) for run in found])
+
+
 def table(args: Sequence[str]) -> None:
     """Sum up runs over seeds, per environment and overall."""
     from hyperaction.options import TableOptions, run_config
@@ -410,6 +463,7 @@ def _one_core() -> None:
 COMMANDS: dict[str, dict[str, Callable[[Sequence[str]], None]]] = {
     "Train": {"train": train, "sweep": sweep, "evaluate": evaluate},
     "Look": {"compare": compare, "table": table, "explain": explain, "video": video},
+    "Share": {"report": report, "watch": watch},
     "Reproduce the paper": {"bandits": bandits},
     "Measure": {"bench": bench},
 }

@@ -248,6 +248,54 @@ class VideoOptions:
 
 
 @dataclass(frozen=True)
+class ReportOptions:
+    """Write one page about runs, for any browser, without a network.
+
+    It shows too what `hyperaction explain RUN --out RUN/explain` found, and films in the
+    directories of the runs.
+    """
+
+    folders: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="DIR ...")]
+    """Directories that hold runs, at any depth."""
+    last: int = 10
+    """Evaluations that count in a run's score."""
+    embed: bool = False
+    """Put films into the page, instead of links to them."""
+    out: Path = Path("results/report.html")
+    """The page's file."""
+
+    def __post_init__(self) -> None:
+        _check_folders(self.folders, self.last)
+
+
+@dataclass(frozen=True)
+class WatchOptions:
+    """Serve the page about runs to this machine alone, and keep it new while they train."""
+
+    folders: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="DIR ...")]
+    """Directories that hold runs, at any depth."""
+    last: int = 10
+    """Evaluations that count in a run's score."""
+    port: int = 8642
+    """Where it is served; 0 is any port that is free."""
+
+    def __post_init__(self) -> None:
+        _check_folders(self.folders, self.last)
+        if not 0 <= self.port < 65536:
+            raise ValueError(f"--port {self.port} is not in 0 to 65535")
+
+
+def _check_folders(folders: tuple[Path, ...], last: int) -> None:
+    if not folders:
+        raise ValueError("no directory is named")
+    for folder in folders:
+        if "://" not in str(folder).replace(":/", "://") and not folder.is_dir():
+            raise ValueError(f"there is no directory {folder}")
+    if last < 1:
+        raise ValueError(f"--last {last} is below 1")
+
+
+@dataclass(frozen=True)
 class SweepOptions:
     """Run a grid of environments, agents and seeds; the same command goes on with what is left."""
 

@@ -143,13 +143,13 @@ def as_text(found: Sequence[Line]) -> list[Table]:
             tables[line.env] = Table(title=line.env, title_justify="left")
             for place, name in enumerate(HEADER[1:]):
                 tables[line.env].add_column(name, justify="right" if place else "left")
-        tables[line.env].add_row(*_cells(line)[1:])
+        tables[line.env].add_row(*cells(line)[1:])
     return list(tables.values())
 
 
 def as_markdown(found: Sequence[Line]) -> str:
     """A table for a page."""
-    rows = [HEADER, ("---",) * len(HEADER), *(_cells(line) for line in found)]
+    rows = [HEADER, ("---",) * len(HEADER), *(cells(line) for line in found)]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
 
 
@@ -168,7 +168,8 @@ def as_csv(found: Sequence[Line]) -> str:
 HEADER = ("environment", "agent", "runs", "steps", "mean", "median", "IQM")
 
 
-def _cells(line: Line) -> tuple[str, ...]:
+def cells(line: Line) -> tuple[str, ...]:
+    """A line in words."""
     numbers = [_told(estimate, line.runs) for estimate in line.found]
     return (line.env, line.agent, str(line.runs), line.steps, *numbers)
 
