@@ -52,6 +52,14 @@ class Faulty(gymnasium.Env):
             lock = ctypes.create_string_buffer(64)
             ctypes.PyDLL(None).pthread_mutex_lock(lock)
             ctypes.PyDLL(None).pthread_mutex_lock(lock)
+        if fault == "exits":
+            raise SystemExit(0)
+        if fault == "no reward":
+            reward = None
+        if fault == "four values":
+            return observation, reward, False, {}
+        if fault == "markup":
+            raise RuntimeError("bad [/red] tag \x1b[2J" + "!" * 1000)
         if fault == "dies":
             os._exit(11)
         return observation, reward, False, self.length == 10, {}

@@ -80,7 +80,7 @@ def test_every_command_explains_each_option_with_its_default(command):
         (["bandit"], "no command is called 'bandit'; did you mean 'bandits'?"),
         (
             ["frobnicate"],
-            "there is train, sweep, evaluate, compare, table, explain, video, report, watch, bandits, bench",
+            "there is train, sweep, evaluate, compare, table, explain, video, report, watch",
         ),
         (["bench", "maximize"], "no benchmark is called 'maximize'; did you mean 'maximise'?"),
         (["train"], "Missing from hyperaction train: ENV"),

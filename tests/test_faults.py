@@ -1,16 +1,22 @@
 """Runs that fail: one line, an exit code, and a run that goes on once its fault is mended."""
 
+import contextlib
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
+import time
+from io import StringIO
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
-from hyperaction import HGQN
-from hyperaction.environments import faults
+from hyperaction import HGQN, cli
+from hyperaction.environments import Single, faults, make
 from hyperaction.environments.faults import EnvironmentFaultError
 from tests.faulty import Faulty
 
@@ -67,6 +73,83 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_names_the_last_checkpoint(t
     assert done.stderr.count("\n") == 1
     assert "not finite at step" in done.stderr or "the loss is" in done.stderr
     assert "checkpoint" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ("exits", "the environment raised SystemExit: 0 in step"),
+        ("no reward", "the environment gave the reward None, which is no number"),
+        ("four values", "the environment's step returned 4 values, not observation, reward, "),
+        ("markup", r"the environment raised RuntimeError: bad [/red] tag \x1b[2J!!!!"),
+    ],
+)
+def test_answers_of_any_kind_are_told(monkeypatch, fault, told):
+    monkeypatch.setenv("FAULT", fault)
+    monkeypatch.setattr(Faulty, "made", 3)
+    env = Single(make("tests.faulty:Faulty-v0", guard=faults.unguarded))
+    env.reset(0)
+    for _ in range(29):
+        env.step(np.zeros((1, 2), np.int32))
+    with pytest.raises(EnvironmentFaultError) as error:
+        env.step(np.zeros((1, 2), np.int32))
+    assert str(error.value).startswith(told)
+    assert len(str(error.value)) < 400
+
+
+class Restless(Faulty):
+    """An environment that no seed repeats; closing it fails."""
+
+    def _observation(self):
+        return np.random.default_rng().uniform(-1, 1, 3).astype(np.float32)
+
+    def close(self):
+        raise OSError("the simulator is gone already")
+
+
+gymnasium.register("Restless-v0", lambda **options: Restless(**options), max_episode_steps=10)
+
+
+def test_a_run_goes_on_where_the_environment_does_not_repeat_itself(tmp_path):
+    args = [*TRAIN, "--out", str(tmp_path / "run")]
+    args[1] = "Restless-v0"
+    said = StringIO()
+    with contextlib.redirect_stdout(said):
+        assert cli.main([*args, "--steps", "100"]) == 0
+        assert cli.main(args) == 0
+    assert "the environment does not repeat itself" in " ".join(said.getvalue().split())
+    assert [row["step"] for row in metrics(tmp_path / "run") if row["kind"] == "eval"] == [
+        100, 200, 300,
+    ]  # fmt: skip
+
+
+def test_results_without_a_checkpoint_are_not_written_over(tmp_path):
+    out = tmp_path / "run"
+    assert cli.main([*TRAIN, "--out", str(out)]) == 0
+    before = (out / "metrics.jsonl").read_bytes()
+    for state in (out / "checkpoints").glob("state-*"):
+        state.write_bytes(b"x" + state.read_bytes())
+    for _ in range(2):  # First they are damaged, then they are gone.
+        said = StringIO()
+        with contextlib.redirect_stderr(said):
+            assert cli.main([*TRAIN, "--out", str(out), "--steps", "400"]) == 1
+        assert "holds results but no checkpoint that can be used (--fresh" in said.getvalue()
+        assert (out / "metrics.jsonl").read_bytes() == before
+        shutil.rmtree(out / "checkpoints", ignore_errors=True)
+
+
+def test_a_suspended_run_is_not_slow_and_other_signals_are_not_the_watchdogs(tmp_path):
+    command = [sys.executable, "-m", "hyperaction", *TRAIN, "--steps", "3000", "--out"]
+    process = subprocess.Popen([*command, str(tmp_path / "run")], stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "run" / "checkpoints").exists():
+        time.sleep(0.05)
+    for _ in range(3):
+        process.send_signal(signal.SIGUSR1)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(1.2)
+        process.send_signal(signal.SIGCONT)
+    _, stderr = process.communicate(timeout=120)
+    assert (process.returncode, stderr) == (0, "")
 
 
 @pytest.mark.parametrize("fault", ["shape", "nan", "reward"])

@@ -3,16 +3,20 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from io import StringIO
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from hyperaction.parsing import ArgumentError
+from hyperaction.report.sweep import Row, live
 from hyperaction.runs.progress import Progress, read_progress, write_progress
 from hyperaction.sweeps import grid as grids
 from hyperaction.sweeps.sweep import Sweep
@@ -35,9 +39,9 @@ rank = 2
 """
 
 
-def sweep(out, *more, fault=""):
+def sweep(out, *more, fault="", grid=GRID):
     file = out.parent / "grid.toml"
-    file.write_text(GRID)
+    file.write_text(grid)
     command = [sys.executable, "-m", "hyperaction", "sweep", str(file), "--out", str(out), *more]
     environ = os.environ | {"FAULT": fault}
     return subprocess.Popen(
@@ -66,7 +70,7 @@ def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path):
     assert (code, stderr) == (0, ""), stdout
     assert "one/seed-1: running from step 0, attempt 1" in stdout
     assert "will be taken up again: the environment raised ZeroDivisionError" in stdout
-    assert "one/seed-1: running from step 500, attempt 2" in stdout
+    assert re.search(r"one/seed-1: running from step 5\d\d, attempt 2", stdout)
     assert "1 of 1 runs are done" in stdout
     once = ("--only", "*/one/seed-0", "--retries", "0")
     code, stdout, stderr = finish(sweep(out, *once, fault="dies"))
@@ -75,7 +79,8 @@ def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path):
     assert "the run ended suddenly in the environment's step" in stdout
     assert stderr == "hyperaction: 1 runs failed, see above\n"
     # Mended, it goes on; stopped in the middle, all cells save.
-    process = sweep(out)
+    long = ("--steps", "4000")
+    process = sweep(out, *long)
     wait_for(lambda: read_progress(cell).step > 600, process)
     process.send_signal(signal.SIGINT)
     code, stdout, stderr = finish(process)
@@ -83,20 +88,24 @@ def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path):
     assert stderr == "hyperaction: stopped, all runs saved; the same command goes on from there\n"
     assert "stopped at step" in (cell / "output.txt").read_text()
     # Killed, it takes its cells with it.
-    process = sweep(out)
+    process = sweep(out, *long)
     wait_for(lambda: "running" in process.stdout.readline(), process)
     time.sleep(2)
     process.kill()
     finish(process)
-    code, stdout, stderr = finish(sweep(out))
+    code, stdout, stderr = finish(sweep(out, *long))
     assert (code, stderr) == (0, ""), stdout
     assert "4 of 4 runs are done" in stdout
-    code, again, _ = finish(sweep(out))
+    (cell / "progress.json").unlink()  # Which nothing depends on.
+    code, again, _ = finish(sweep(out, *long))
     assert code == 0
-    assert "running" not in again
+    assert again.count("running") == 1  # The cell whose progress is unknown.
+    code, _, stderr = finish(sweep(out, *long, grid=GRID.replace("500", "600")))
+    assert code == 1
+    assert "holds a run of other settings: phase_steps was 500, now 600" in stderr
     whole = tmp_path / "whole"
     command = [
-        sys.executable, "-m", "hyperaction", "train", "tests.faulty:Faulty-v0", "--steps", "1500",
+        sys.executable, "-m", "hyperaction", "train", "tests.faulty:Faulty-v0", "--steps", "4000",
         "--phase-steps", "500", "--evaluation-steps", "20", "--replay-start", "80", "--hidden", "8",
         "--no-tensorboard", "--out", str(whole),
     ]  # fmt: skip
@@ -109,7 +118,7 @@ def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path):
     header, *rows = told.stdout.splitlines()
     assert header.startswith("environment,agent,runs,steps,mean,mean_low,mean_high,median")
     assert [row.split(",")[:4] for row in rows] == [
-        ["tests.faulty:Faulty-v0", agent, "2", "1500"] for agent in ("one", "two")
+        ["tests.faulty:Faulty-v0", agent, "2", "4000"] for agent in ("one", "two")
     ]
 
 
@@ -124,7 +133,14 @@ def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path):
         ({"agents": {"a": {"rnk": 2}}}, "agent a: Unrecognized options: --rnk, 2; did you mean"),
         ({"agents": {"a": {"rank": "x"}}}, "agent a: Error parsing --rank: invalid literal"),
         ({"agents": {"a": {"agent": "dqn", "rank": 2}}}, "dqn has the hyperedge of all vertices"),
-        ({"agents": {"a": {"seed": 2}}}, "--seed is not for a grid"),
+        ({"agents": {"a": {"seed": 2}}}, "--seed 2 is not for a grid"),
+        ({"options": {"help": True}}, "--help True is not for a grid"),
+        ({"options": {"hidden": ["8", "--steps", "7"]}}, "is not for a grid"),
+        ({"environments": ["a:B-v0", "a/B-v0"]}, "a:B-v0 and a/B-v0 would share the directory"),
+        ({"environments": ["--help"]}, "the environment '--help' is none"),
+        ({"seeds": [10**20]}, "is below 0 or too large"),
+        ({"seeds": 10**9}, "seeds is 1000000000, not a list of int"),
+        ({"skip": [{"environment": "A", "agents": "a"}]}, "agents is 'a', not a list of str"),
         ({"agents": {"a": {"rank": {"b": 1}}}}, "an option is a number, text or list"),
         ({"seeds": [0, -1]}, "the seed -1 is below 0"),
         ({"seeds": "three"}, "seeds is 'three', not a list of int"),
@@ -245,3 +261,19 @@ def test_a_run_elsewhere_is_the_run_here(tmp_path, monkeypatch):
     names = {file.name for file in (tmp_path / "plain" / "checkpoints").iterdir()}
     assert {file.name for file in (there / "checkpoints").iterdir()} == names
     assert json.loads((there / "progress.json").read_text())["complete"]
+
+
+def test_the_live_table_fits_the_terminal():
+    rows = [
+        Row(f"A-Very-Long-Environment-Name-v0/an-agent/seed-{k}", "running" if k < 2 else "waiting",
+            50, 100, 12.0, 3.25, 1, "bad [/red] news")
+        for k in range(40)
+    ]  # fmt: skip
+    for width, height in ((40, 24), (80, 12), (120, 50)):
+        console = Console(width=width, height=height, file=StringIO(), markup=False)
+        console.print(live(rows, 3725.0, width, height))
+        lines = console.file.getvalue().splitlines()
+        assert len(lines) <= height
+        assert max(map(len, lines)) <= width
+        assert lines[-1].startswith("2 running, 38 waiting; left 1:02:05")
+        assert any("seed-0" in line and "50%" in line for line in lines)

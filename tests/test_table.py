@@ -75,11 +75,24 @@ def test_runs_are_found_named_and_summed_up(tmp_path, capsys):
     )
     assert rows[2].startswith("| F | one | 4 | 20 | 2.00")
     assert len(rows) == 3  # Not every agent was in both environments.
-    assert main(["table", str(tmp_path), "--at", "20"]) == 0
-    told = capsys.readouterr().out
+    write(tmp_path / "short", "E", "hgqn", 9, [0], orders=[1, 2])
+    write(tmp_path / "nan", "E", "hgqn", 9, [0, float("nan")], orders=[1, 2])
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "config.json").write_text("{}")  # Of something else.
+    twice = str(tmp_path / "E" / "..")  # The same runs by another path count once.
+    assert main(["table", str(tmp_path), twice, "--at", "20"]) == 0
+    told, left_out = capsys.readouterr()
+    assert "short: it has come to step 10 only" in left_out
+    assert "nan: its score is nan" in left_out
+    assert "other/config.json is damaged" in left_out
+    assert left_out.count("\n") == 3
     assert "No two environments have runs of every agent" in " ".join(told.split())
     assert main(["table", str(tmp_path / "F"), str(tmp_path / "E"), "--format", "csv"]) == 0
     *_, overall = capsys.readouterr().out.splitlines()
     assert overall.startswith(f"{table.ALL},one,8,20 to 30,")
+    single = [str(tmp_path / name) for name in ("E/one/seed-1", "F/one/seed-1")]
+    assert main(["table", *single, "--format", "csv"]) == 0
+    for row in capsys.readouterr().out.splitlines()[1:]:
+        assert row.split(",")[5:7] == ["", ""]  # One run has no interval.
     assert main(["table", str(tmp_path / "nothing")]) == 1
     assert "no run with an evaluation was found in" in capsys.readouterr().err

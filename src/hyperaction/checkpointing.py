@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,6 +34,8 @@ def snapshot(training: Training) -> Snapshot:
     if phase.actions:
         arrays["phase.actions"] = np.stack(phase.actions)
     arrays["env.observation"] = training.env.observation
+    if training.next_greedy is not None:  # Computed anew by itself, it might differ in a last bit.
+        arrays["next_greedy"] = np.asarray(training.next_greedy)
     for place, n_step in enumerate(training.n_steps):
         if n_step.steps:
             observations, actions, rewards = zip(*n_step.steps, strict=True)
@@ -64,8 +67,11 @@ def snapshot(training: Training) -> Snapshot:
     return Snapshot(state, arrays)
 
 
-def restore(training: Training, checkpoint: Checkpoint) -> None:
-    """Puts a training back to where the checkpoint was taken."""
+def restore(training: Training, checkpoint: Checkpoint) -> bool:
+    """Puts a training back to where the checkpoint was taken; whether its environment is there too.
+
+    One that does not repeat itself begins a new episode instead.
+    """
     state, arrays = checkpoint.state, checkpoint.arrays
     training.state = Flat(filled(training.state.tree, arrays))
     training.step, training.empty_since = state["step"], state["empty_since"]
@@ -82,7 +88,11 @@ def restore(training: Training, checkpoint: Checkpoint) -> None:
     phase.episodes = [Episode(*episode) for episode in saved["episodes"]]
     phase.losses, phase.over = saved["losses"], saved["over"]
     phase.actions = list(arrays.get("phase.actions", ()))
-    _restore_env(training, arrays["env.observation"])
+    if not _restore_env(training, arrays["env.observation"]):
+        return False
+    if "next_greedy" in arrays:
+        training.next_greedy = jax.numpy.asarray(arrays["next_greedy"])
+    return True
 
 
 def _restore_replay(training: Training, checkpoint: Checkpoint) -> None:
@@ -100,12 +110,17 @@ def _restore_replay(training: Training, checkpoint: Checkpoint) -> None:
         )
 
 
-def _restore_env(training: Training, observation: NDArray[np.float32]) -> None:
+def _restore_env(training: Training, observation: NDArray[np.float32]) -> bool:
     training.remake_env()
     for actions in training.phase.actions:
         training.env.step(actions)
-    if not np.array_equal(training.env.observation, observation):
-        raise ValueError(
-            "the environment does not repeat itself: the same seed and actions led elsewhere, so "
-            "this run cannot go on from the middle of a phase"
-        )
+    if np.array_equal(training.env.observation, observation):
+        return True
+    training.remake_env()
+    training.phase.actions = []
+    for n_step in training.n_steps:
+        n_step.steps.clear()
+    training.totals, training.lengths = [0.0] * training.env.count, [0] * training.env.count
+    for place in range(training.env.count):
+        training.explorer.restart(place)
+    return False

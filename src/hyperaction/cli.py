@@ -32,7 +32,7 @@ def train(args: Sequence[str]) -> None:
     from hyperaction.runs.progress import Progress
     from hyperaction.runs.remote import url_of
 
-    console = Console()
+    console = Console(markup=False)
     bar = _progress(console, "{task.fields[more]}")
     task = bar.add_task("training", total=options.steps, more="")
 
@@ -49,17 +49,18 @@ def train(args: Sequence[str]) -> None:
     try:
         execute(options, begin, show, lambda news: console.print(news, highlight=False))
     except StoppedError as stop:
-        raise UserError(f"{stop}; the same command goes on from there", code=130) from None
+        raise UserError(f"{stop}; the same command goes on from there", code=STOPPED) from None
     except KeyboardInterrupt:
         raise UserError(
-            "stopped at once; the same command goes on from the last checkpoint", code=130
+            "stopped at once; the same command goes on from the last checkpoint, if there is one",
+            code=STOPPED,
         ) from None
     finally:
         if bar.live.is_started:
             bar.stop()
     out = url_of(options.out) or options.out
-    console.print(f"Written: {out}/metrics.jsonl", soft_wrap=True, markup=False)
-    console.print(f"Play it: hyperaction evaluate {out}", soft_wrap=True, markup=False)
+    console.print(f"Written: {out}/metrics.jsonl", soft_wrap=True)
+    console.print(f"Play it: hyperaction evaluate {out}", soft_wrap=True)
 
 
 def _about(env: str, agent: Any) -> str:
@@ -78,7 +79,7 @@ def evaluate(args: Sequence[str]) -> None:
     from hyperaction.running.playing import play
     from hyperaction.runs.remote import to_read
 
-    console = Console()
+    console = Console(markup=False)
     count = 0
 
     def told(episode: Any) -> None:
@@ -104,6 +105,7 @@ def sweep(args: Sequence[str]) -> None:
 
     grid = grids.load(options.grid)
     cells = grids.chosen(grid, only=options.only, seeds=options.seeds, steps=options.steps)
+    grids.check_same(cells, options.out)
     grids.check_fits(grid.name, cells)
     from rich.console import Console
 
@@ -121,21 +123,29 @@ def sweep(args: Sequence[str]) -> None:
             for place in of.places
         ]  # fmt: skip
 
-    console = Console()
+    console = Console(markup=False)
     with ExitStack() as held:
         held.enter_context(locked(here(options.out)))
         running = Sweep(cells, options.out, _workers(options, held), options.retries)
-        stopping = held.enter_context(stoppable())
+        stopping = held.enter_context(stoppable(lambda: console.print(STOPPING)))
         show = _sweep_shown(console, held)
-        running.run(lambda of: show(rows(of), of.seconds_left()), stopping)
+        lost = running.run(lambda of: show(rows(of), of.seconds_left()), stopping)
+    if lost:
+        names = ", ".join(cell.name for cell in lost)
+        raise UserError(f"stopped; these go on from their last checkpoints: {names}", code=STOPPED)
     if stopping():
-        raise UserError("stopped, all runs saved; the same command goes on from there", code=130)
+        raise UserError(
+            "stopped, all runs saved; the same command goes on from there", code=STOPPED
+        )
     said = report.summary(rows(running))
     for line in said:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
-    console.print(f"Look: hyperaction table {options.out}", soft_wrap=True, markup=False)
+        console.print(line, highlight=False, soft_wrap=True)
+    console.print(f"Look: hyperaction table {options.out}", soft_wrap=True)
     if running.in_state("failed"):
         raise UserError(f"{len(running.in_state('failed'))} runs failed, see above", code=1)
+
+
+STOPPING = "asking all runs to save, which takes a minute at most; again: stop now"
 
 
 def _workers(options: Any, held: ExitStack) -> Any:
@@ -160,7 +170,7 @@ def _sweep_shown(console: Any, held: ExitStack) -> Callable[[Any, float | None],
     live = held.enter_context(Live(console=console, auto_refresh=False))
 
     def show(rows: Any, seconds_left: float | None) -> None:
-        live.update(report.live(rows, seconds_left, console.height), refresh=True)
+        live.update(report.live(rows, seconds_left, console.width, console.height), refresh=True)
 
     return show
 
@@ -188,14 +198,14 @@ def compare(args: Sequence[str]) -> None:
         steps, returns = (np.array([row[key] for row in rows]) for key in ("step", "return"))
         curve = report.Curve(given.resolve().name, config["env"], steps, returns)
         curves.append((curve, published(config)))
-    console = Console()
+    console = Console(markup=False)
     groups = report.grouped(curves)
     for group in groups:
         console.print(report.table(group, options.rows))
         for curve in group.curves:
             if group.published is not None:
                 console.print(report.sentence(curve, group.published), highlight=False)
-    console.print(f"Written: {report.draw(groups, options.out)}", soft_wrap=True, markup=False)
+    console.print(f"Written: {report.draw(groups, options.out)}", soft_wrap=True)
 
 
 def explain(args: Sequence[str]) -> None:
@@ -211,7 +221,7 @@ def explain(args: Sequence[str]) -> None:
     from hyperaction.runs.arrays import write_whole
     from hyperaction.runs.remote import to_read
 
-    console = Console()
+    console = Console(markup=False)
     with _progress(console) as bar:
         task = bar.add_task("looking", total=None)
         found = explain_runs(
@@ -228,7 +238,7 @@ def explain(args: Sequence[str]) -> None:
     console.print(report.table(found, options.rows))
     for sentence in report.sentences(found) if found["shares"] else [report.NO_SHARES]:
         console.print(sentence, highlight=False, soft_wrap=True)
-    console.print(f"Written: {file} {figure}", soft_wrap=True, markup=False)
+    console.print(f"Written: {file} {figure}", soft_wrap=True)
 
 
 def video(args: Sequence[str]) -> None:
@@ -245,7 +255,7 @@ def video(args: Sequence[str]) -> None:
     from hyperaction.report import video as report
     from hyperaction.runs.remote import to_read
 
-    console = Console()
+    console = Console(markup=False)
     agent = trained(to_read(options.run))
     painter = report.Painter(agent.hypergraph.edges, names_of(agent, options.seed))
     shots = film(agent, options.episodes, options.seed)
@@ -257,7 +267,7 @@ def video(args: Sequence[str]) -> None:
             add(painter.paint(shot))
             if count % 20 == 0:
                 status.update(f"filming: {count:,} steps, return {shot.total:,.1f}")
-    console.print(f"Written: {options.out}", soft_wrap=True, markup=False)
+    console.print(f"Written: {options.out}", soft_wrap=True)
 
 
 def report(args: Sequence[str]) -> None:
@@ -278,7 +288,7 @@ def report(args: Sequence[str]) -> None:
         raise UserError(f"no run was found in {where}", code=1)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     write_whole(options.out, html(data, linked(films, options.out.parent, embed=options.embed)))
-    Console().print(f"Written: {options.out}", soft_wrap=True, markup=False)
+    Console(markup=False).print(f"Written: {options.out}", soft_wrap=True)
 
 
 def watch(args: Sequence[str]) -> None:
@@ -298,24 +308,24 @@ def watch(args: Sequence[str]) -> None:
 
 def _page_data(folders: Sequence[Any], last: int) -> tuple[dict[str, Any], list[Any]]:
     """What a page about runs shows, and their films."""
-    from hyperaction.options import run_config
     from hyperaction.report.page import data as page
     from hyperaction.report.page.films import find
     from hyperaction.runs import read_metrics
     from hyperaction.runs.remote import to_read
     from hyperaction.studies.physical import published
 
+    names = {out: name for name, out in page.named([to_read(folder) for folder in folders])}
     found = []
-    for name, out in page.named([to_read(folder) for folder in folders]):
+    for out, config in _configs(list(names))[0].items():
         there = (out / "metrics.jsonl").exists()
         rows = [read_metrics(out, kind) if there else [] for kind in ("eval", "train")]
-        found.append(page.Found(name, out, run_config(out), *rows))
+        found.append(page.Found(names[out], out, config, *rows))
     return page.collect(found, published, last), find([(run.name, run.out) for run in found])
 
 
 def table(args: Sequence[str]) -> None:
     """Sum up runs over seeds, per environment and overall."""
-    from hyperaction.options import TableOptions, run_config
+    from hyperaction.options import TableOptions
 
     options = parse(TableOptions, "table", args)
     from rich.console import Console
@@ -325,29 +335,43 @@ def table(args: Sequence[str]) -> None:
     from hyperaction.runs.remote import to_read
 
     folders = [to_read(folder) for folder in options.folders]
-    configs = {out: run_config(out) for out in report.find_runs(folders)}
+    configs, left_out = _configs(report.find_runs(folders))
     agents = report.labels(configs)
     results = []
     for out, config in configs.items():
-        evaluations = read_metrics(out, "eval") if (out / "metrics.jsonl").exists() else []
-        scored = report.score(evaluations, options.last, options.at)
-        if scored is not None:
+        try:
+            evaluations = read_metrics(out, "eval") if (out / "metrics.jsonl").exists() else []
+            scored = report.score(evaluations, options.last, options.at)
             results.append(report.Result(config["env"], agents[out], *scored))
+        except ValueError as error:
+            left_out.append(f"{out}: {error}")
     if not results:
         where = " ".join(str(folder) for folder in options.folders)
         raise UserError(f"no run with an evaluation was found in {where}", code=1)
+    for told in left_out:
+        print(f"hyperaction: left out {told}", file=sys.stderr)
     found = report.lines(results)
     if options.format != "text":
         written = {"csv": report.as_csv, "markdown": report.as_markdown}[options.format]
         print(written(found), end="")
         return
-    console = Console()
+    console = Console(markup=False)
     for one in report.as_text(found):
         console.print(one)
-    without = len(configs) - len(results)
-    if without:
-        console.print(f"{without} runs have no evaluation that counts yet", highlight=False)
     console.print(report.explained(results, options.last), highlight=False)
+
+
+def _configs(outs: Sequence[Any]) -> tuple[dict[Any, dict[str, Any]], list[str]]:
+    """The settings of runs, and what is wrong with those whose settings cannot be read."""
+    from hyperaction.options import run_config
+
+    configs, problems = {}, []
+    for out in outs:
+        try:
+            configs[out] = run_config(out)
+        except ValueError as error:
+            problems.append(str(error))
+    return configs, problems
 
 
 def bandits(args: Sequence[str]) -> None:
@@ -362,7 +386,7 @@ def bandits(args: Sequence[str]) -> None:
     from hyperaction.studies.bandits import files
     from hyperaction.studies.bandits.study import run
 
-    console = Console()
+    console = Console(markup=False)
     try:
         with _progress(console) as bar:
             total = sum(cell.cost * study.iterations for cell in study.cells)
@@ -375,7 +399,7 @@ def bandits(args: Sequence[str]) -> None:
 
             by_cell, scales = run(study, progress)
     except KeyboardInterrupt:
-        raise UserError("stopped; run the same command to continue", code=130) from None
+        raise UserError("stopped; run the same command to continue", code=STOPPED) from None
     errors: report.Errors = {(cell.size, cell.model): table for cell, table in by_cell.items()}
     settings = {"trials": study.trials, "iterations": study.iterations, "seed": study.seed}
     summary = report.summary(settings, errors, scales)
@@ -387,10 +411,8 @@ def bandits(args: Sequence[str]) -> None:
     console.print(report.table(errors))
     for finding in report.findings(errors, scales):
         verdict = {True: "holds", False: "does not hold", None: "cannot be told"}[finding.holds]
-        console.print(f"{finding.claim}: [bold]{verdict}[/bold] ({finding.evidence})")
-    console.print(
-        "Written: " + " ".join(str(file) for file in written), soft_wrap=True, markup=False
-    )
+        console.print(f"{finding.claim}: {verdict} ({finding.evidence})")
+    console.print("Written: " + " ".join(str(file) for file in written), soft_wrap=True)
 
 
 def bench(args: Sequence[str]) -> None:
@@ -421,7 +443,7 @@ def _bench_maximise(args: Sequence[str]) -> None:
     from hyperaction.bench.maximise import run
     from hyperaction.report import maximise as report
 
-    console = Console()
+    console = Console(markup=False)
     with console.status("measuring") as status:
         rows = run(settings, lambda what: status.update(f"measuring: {what}"))
     file = settings.out / "maximise.json"
@@ -429,7 +451,7 @@ def _bench_maximise(args: Sequence[str]) -> None:
     figure = report.draw_growth(rows["growth"], settings.out)
     console.print(report.exact_table(rows["exact"]))
     console.print(report.large_table(rows["large"]))
-    console.print(f"Written: {file} {figure}", soft_wrap=True, markup=False)
+    console.print(f"Written: {file} {figure}", soft_wrap=True)
 
 
 def _bench_train(args: Sequence[str]) -> None:
@@ -444,7 +466,7 @@ def _bench_train(args: Sequence[str]) -> None:
     from hyperaction.bench.train import run
     from hyperaction.report import train as report
 
-    console = Console()
+    console = Console(markup=False)
     with console.status("measuring") as status:
         found = run(settings, lambda what: status.update(f"measuring: {what}"))
     file = settings.out / "train.json"
@@ -452,7 +474,7 @@ def _bench_train(args: Sequence[str]) -> None:
     console.print(report.split_table(found))
     for sentence in report.sentences(found):
         console.print(sentence, highlight=False)
-    console.print(f"Written: {file}", soft_wrap=True, markup=False)
+    console.print(f"Written: {file}", soft_wrap=True)
 
 
 def _one_core() -> None:
@@ -480,7 +502,20 @@ class UserError(Exception):
 
 def main(args: Sequence[str] | None = None) -> int:
     """Runs the command that the arguments name; the exit code."""
-    args = sys.argv[1:] if args is None else list(args)
+    code = _run(sys.argv[1:] if args is None else list(args))
+    if code == STOPPED and args is None and "jax" in sys.modules:
+        # At once: JAX may crash where the interpreter ends in the middle of its work.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
+STOPPED = 130
+"""The exit code of what was asked to stop."""
+
+
+def _run(args: list[str]) -> int:
     if "" not in sys.path:  # So that module:Id finds a module beside the user.
         sys.path.insert(0, "")
     commands = {name: run for group in COMMANDS.values() for name, run in group.items()}
@@ -510,7 +545,7 @@ def main(args: Sequence[str] | None = None) -> int:
         return 2 if isinstance(error, ArgumentError) else 1
     except KeyboardInterrupt:
         print("hyperaction: stopped", file=sys.stderr)
-        return 130
+        return STOPPED
     return 0
 
 

@@ -13,14 +13,15 @@ class StoppedError(Exception):
 
 
 @contextmanager
-def stoppable() -> Iterator[Callable[[], bool]]:
-    """Whether somebody asked to stop; asked twice, it stops at once."""
+def stoppable(told: Callable[[], None] = lambda: None) -> Iterator[Callable[[], bool]]:
+    """Whether somebody asked to stop, of which `told` tells; asked twice, it stops at once."""
     asked: list[int] = []
 
     def ask(number: int, frame: Any) -> None:
         if asked:
             raise KeyboardInterrupt
         asked.append(number)
+        told()
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from hyperaction.environments import physical
 from hyperaction.environments.actions import ActionMap, action_map, continuous
-from hyperaction.environments.faults import Guard, Guarded, blamed, check_observation, check_reward
+from hyperaction.environments.faults import (
+    EnvironmentFaultError,
+    Guard,
+    Guarded,
+    blamed,
+    check_observation,
+    checked_reward,
+)
 
 
 class Step(NamedTuple):
@@ -48,10 +55,12 @@ class Factored:
     def step(self, action: NDArray[np.int32]) -> Step:
         """Takes one joint action."""
         observation, reward, terminated, truncated, info = self.env.step(self.actions(action))
-        reward = float(reward)
-        check_reward(reward)
         return Step(
-            self._checked(observation), reward, bool(terminated), bool(truncated), _mask(info)
+            self._checked(observation),
+            checked_reward(reward),
+            bool(terminated),
+            bool(truncated),
+            _mask(info),
         )
 
     def close(self) -> None:
@@ -63,7 +72,13 @@ class Factored:
         return flattened(self._observation_space, observation)
 
     def _checked(self, observation: Any) -> NDArray[np.float32]:
-        flat = self.flatten(observation)
+        try:
+            flat = self.flatten(observation)
+        except Exception as error:
+            raise EnvironmentFaultError(
+                f"the environment gave an observation that is not of its space "
+                f"{self._observation_space}: {error}"
+            ) from error
         check_observation(flat, self.observation_shape)
         return flat
 
@@ -145,6 +160,6 @@ def _made(name: str, max_episode_steps: int, render_mode: str | None) -> gymnasi
         raise ValueError(f"no environment {name}{hint} ({error})".replace("\n", " ")) from None
     except ModuleNotFoundError as error:
         raise ValueError(f"environment {name}: {error}") from None
-    except Exception as error:
+    except BaseException as error:
         raise blamed(error, "making") from error
     return physical.QuietStart(env) if physical.is_physical(name) else env

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import traceback
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,23 +37,44 @@ def check_observation(observation: NDArray[np.float32], shape: tuple[int, ...]) 
         )
 
 
-def check_reward(reward: float) -> None:
-    """Refuses a reward that is not finite."""
-    if not math.isfinite(reward):
-        raise EnvironmentFaultError(f"the environment gave the reward {reward}; it must be finite")
+def checked_reward(reward: Any) -> float:
+    """The reward as a number; one that is none, or not finite, is refused."""
+    try:
+        number = float(reward)
+    except (TypeError, ValueError):
+        raise EnvironmentFaultError(
+            f"the environment gave the reward {_short(reward)}, which is no number"
+        ) from None
+    if not math.isfinite(number):
+        raise EnvironmentFaultError(f"the environment gave the reward {number}; it must be finite")
+    return number
 
 
-def blamed(error: Exception, doing: str) -> EnvironmentFaultError:
-    """What an environment raised, in one line with its place."""
-    if isinstance(error, EnvironmentFaultError):
+def blamed(error: BaseException, doing: str) -> BaseException:
+    """What an environment raised, in one line with its place; Ctrl-C is not its fault."""
+    if isinstance(error, EnvironmentFaultError | KeyboardInterrupt):
         return error
     place = traceback.extract_tb(error.__traceback__)[-1]
-    said = " ".join(str(error).split())
+    said = _short(error)
     raised = f"{type(error).__name__}: {said}" if said else type(error).__name__
     return EnvironmentFaultError(
         f"the environment raised {raised} in {doing} ({Path(place.filename).name}, line "
         f"{place.lineno})"
     )
+
+
+LONGEST = 300
+"""Characters of what an environment says that are told."""
+
+
+def _short(thing: Any) -> str:
+    """What something says of itself, in one line that a terminal can show."""
+    try:
+        text = " ".join(str(thing).split())
+    except Exception:
+        text = f"a {type(thing).__name__} that cannot be shown"
+    text = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 class Guarded(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -69,17 +90,39 @@ class Guarded(gymnasium.Wrapper[Any, Any, Any, Any]):
         """As the environment does."""
         with self._guard("reset"):
             try:
-                return self.env.reset(seed=seed, options=options)
-            except Exception as error:
+                answer = self.env.reset(seed=seed, options=options)
+            except BaseException as error:
                 raise blamed(error, "reset") from error
+        return _checked(answer, "reset", ("observation", "info"))
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """As the environment does."""
         with self._guard("step"):
             try:
-                return self.env.step(action)
-            except Exception as error:
+                answer = self.env.step(action)
+            except BaseException as error:
                 raise blamed(error, "step") from error
+        return _checked(answer, "step", STEP)
+
+    def close(self) -> None:
+        """As the environment does; if it fails, that matters to nobody any more."""
+        with self._guard("close"), suppress(Exception):
+            self.env.close()
+
+
+STEP = ("observation", "reward", "terminated", "truncated", "info")
+
+
+def _checked(answer: Any, doing: str, parts: tuple[str, ...]) -> Any:
+    right = isinstance(answer, tuple) and len(answer) == len(parts)
+    if not right or not isinstance(answer[-1], dict):
+        given = (
+            f"{len(answer)} values" if isinstance(answer, tuple) else f"a {type(answer).__name__}"
+        )
+        raise EnvironmentFaultError(
+            f"the environment's {doing} returned {given}, not {', '.join(parts)} (a dict)"
+        )
+    return answer
 
 
 def unguarded(doing: str) -> AbstractContextManager[None]:

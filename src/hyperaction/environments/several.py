@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hyperaction.environments.actions import ActionMap
 from hyperaction.environments.factored import Factored, flat_shape, flattened
-from hyperaction.environments.faults import check_observation, check_reward
+from hyperaction.environments.faults import EnvironmentFaultError, check_observation, checked_reward
 
 Masks = NDArray[np.bool_] | None
 
@@ -36,6 +36,8 @@ class Environments(Protocol):
     observation_shape: tuple[int, ...]
     observation: NDArray[np.float32]
     mask: Masks
+    has_limit: bool
+    """Whether episodes are known to end."""
 
     def reset(self, seed: int | None = None) -> None:
         """Starts all episodes."""
@@ -67,6 +69,8 @@ class Single:
         self.actions = env.actions
         self.observation_shape = env.observation_shape
         self._real = np.ones(1, bool)
+        spec = env.env.spec
+        self.has_limit = spec is not None and spec.max_episode_steps is not None
 
     def reset(self, seed: int | None = None) -> None:
         """Starts an episode."""
@@ -122,6 +126,7 @@ class Vector:
         self.observation_shape = flat_shape(env.single_observation_space, str(env))
         self._mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
         self._ended = np.zeros(self.count, bool)
+        self.has_limit = False
 
     def reset(self, seed: int | None = None) -> None:
         """Starts all episodes."""
@@ -139,7 +144,7 @@ class Vector:
         chosen = np.stack([self.actions(action) for action in actions])
         raw, reward, terminated, truncated, info = self.env.step(chosen)
         observation, mask = self._flat(raw), self._masks(info)
-        check_reward(float(np.sum(reward)))
+        checked_reward(np.sum(reward))
         ended = np.asarray(terminated | truncated)
         real = np.ones(self.count, bool)
         self.observation, self.mask = observation, mask
@@ -211,4 +216,6 @@ def _where(places: NDArray[np.bool_], masks: Masks, otherwise: Masks) -> Masks:
 
 def _no_late_mask(mask: Any) -> None:
     if mask is not None:
-        raise ValueError("an action_mask came from step but none from reset; give it in both")
+        raise EnvironmentFaultError(
+            "an action_mask came from step but none from reset; give it in both"
+        )

@@ -26,24 +26,30 @@ class Row(NamedTuple):
     reason: str
 
 
-def live(rows: Sequence[Row], seconds_left: float | None, height: int) -> Group:
+NARROW = 70
+"""Columns of a terminal below which only the most important of a table are shown."""
+
+
+def live(rows: Sequence[Row], seconds_left: float | None, width: int, height: int) -> Group:
     """The table of what goes on: running and failed runs, then what else there is room for."""
     order = {"running": 0, "failed": 1, "done": 2, "queued": 3, "waiting": 4}
     shown = sorted(rows, key=lambda row: order[row.state])[: max(1, height - 8)]
     table = Table(expand=True)
-    table.add_column("run", overflow="fold", ratio=1)
-    for name in ("state", "steps", "steps/s", "return"):
-        table.add_column(name, justify="right")
+    table.add_column("run", overflow="ellipsis", no_wrap=True, ratio=1)
+    columns = ("steps", "return") if width < NARROW else ("state", "steps", "steps/s", "return")
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
     for row in shown:
         again = f" ({row.attempts})" if row.attempts > 1 and row.state == "running" else ""
-        table.add_row(
-            row.name,
-            row.state + again,
-            f"{100 * min(1.0, row.step / row.steps):.0f}%",
-            f"{row.steps_per_second:.0f}" if row.state == "running" and row.step else "",
-            "" if row.last_return is None else f"{row.last_return:,.1f}",
-            style=STYLES[row.state],
-        )
+        cells = {
+            "state": row.state + again,
+            "steps": f"{100 * min(1.0, row.step / row.steps):.0f}%",
+            "steps/s": f"{row.steps_per_second:.0f}" if row.state == "running" and row.step else "",
+            "return": "" if row.last_return is None else f"{row.last_return:,.1f}",
+        }
+        told = [cells[name] for name in columns]
+        room = width - (24 if width < NARROW else 48)  # What the other columns leave.
+        table.add_row(_ending(row.name, room), *told, style=STYLES[row.state])
     hidden = len(rows) - len(shown)
     more = [Text(f"and {hidden} more", style="dim")] if hidden else []
     done = sum(min(row.step, row.steps) for row in rows)
@@ -52,6 +58,12 @@ def live(rows: Sequence[Row], seconds_left: float | None, height: int) -> Group:
     bar = Table.grid(expand=True)
     bar.add_row(ProgressBar(total=total, completed=done))
     return Group(table, *more, bar, Text(totals(rows, seconds_left)))
+
+
+def _ending(name: str, room: int) -> str:
+    """A name that is too long, without its beginning: seeds and agents are at the end."""
+    room = max(12, room)
+    return name if len(name) <= room else f"...{name[3 - room :]}"
 
 
 def totals(rows: Sequence[Row], seconds_left: float | None) -> str:

@@ -36,11 +36,13 @@ class Line(NamedTuple):
     runs: int
     steps: str
     found: Summary
+    spread: bool
+    """Whether some environment has several runs, without which there is no interval."""
 
 
 def find_runs(folders: Iterable[Path]) -> list[Path]:
     """The directories of runs in these directories, but for those that were put aside."""
-    found = {file.parent for folder in folders for file in folder.rglob("config.json")}
+    found = {file.parent.resolve() for folder in folders for file in folder.rglob("config.json")}
     return sorted(out for out in found if not re.search(r"-old-\d+$", out.name))
 
 
@@ -53,10 +55,10 @@ def labels(configs: dict[Path, dict[str, Any]]) -> dict[Path, str]:
     found = {}
     for out, config in configs.items():
         same = {name: value for name, value in config.items() if name not in OF_A_RUN}
-        key = json.dumps(same, sort_keys=True)
+        swept = re.fullmatch(r"seed-\d+", out.name)
+        name = out.parent.name if swept else _described(config)
+        key = json.dumps([name, same], sort_keys=True)
         if key not in names:
-            swept = re.fullmatch(r"seed-\d+", out.name)
-            name = out.parent.name if swept else _described(config)
             taken = sum(re.sub(r" \(\d+\)$", "", other) == name for other in names.values())
             names[key] = f"{name} ({taken + 1})" if taken else name
         found[out] = names[key]
@@ -72,13 +74,24 @@ def _described(config: dict[str, Any]) -> str:
     return f"{config['agent']} {','.join(map(str, orders))}" if hyperedges else config["agent"]
 
 
-def score(evaluations: Sequence[dict[str, Any]], last: int, at: int) -> tuple[float, int] | None:
-    """The mean of the last evaluations up to a step (0: the end), and the step; nothing if none."""
-    counted = [row for row in evaluations if not at or row["step"] <= at]
-    if not counted:
-        return None
-    returns = [float(row["return"]) for row in counted[-last:]]
-    return float(np.mean(returns)), int(counted[-1]["step"])
+def score(evaluations: Sequence[dict[str, Any]], last: int, at: int) -> tuple[float, int]:
+    """The mean of the last evaluations up to a step (0: the end), and the step.
+
+    A run that has none, or has not come so far, or whose returns are no numbers, is refused.
+    """
+    if not evaluations:
+        raise ValueError("it has no evaluation yet")
+    try:
+        rows = [(int(row["step"]), float(row["return"])) for row in evaluations]
+    except (KeyError, TypeError, ValueError):
+        raise ValueError("its evaluations lack a step or a return") from None
+    if at and rows[-1][0] < at:
+        raise ValueError(f"it has come to step {rows[-1][0]:,} only")
+    counted = [row for row in rows if not at or row[0] <= at] or rows[:1]
+    mean = float(np.mean([value for _, value in counted[-last:]]))
+    if not np.isfinite(mean):
+        raise ValueError(f"its score is {mean}")
+    return mean, counted[-1][0]
 
 
 def lines(results: Sequence[Result]) -> list[Line]:
@@ -91,7 +104,7 @@ def lines(results: Sequence[Result]) -> list[Line]:
         for env, agents in sorted(grouped.items())
     }
     found = [
-        Line(env, agent, len(runs), _steps(grouped[env][agent]), summary([runs]))
+        Line(env, agent, len(runs), _steps(grouped[env][agent]), summary([runs]), len(runs) > 1)
         for env, agents in scores.items()
         for agent, runs in agents.items()
     ]
@@ -102,7 +115,8 @@ def lines(results: Sequence[Result]) -> list[Line]:
     for agent in scores[everywhere[0]]:
         runs = [scaled[env][agent] for env in everywhere]
         every = [run for env in everywhere for run in grouped[env][agent]]
-        found.append(Line(ALL, agent, sum(map(len, runs)), _steps(every), summary(runs)))
+        spread = max(map(len, runs)) > 1
+        found.append(Line(ALL, agent, len(every), _steps(every), summary(runs), spread))
     return found
 
 
@@ -160,7 +174,11 @@ def as_csv(found: Sequence[Line]) -> str:
     names = [f"{name}{end}" for name in Summary._fields for end in ("", "_low", "_high")]
     writer.writerow(["environment", "agent", "runs", "steps", *names])
     for line in found:
-        numbers = [f"{value:.6g}" for estimate in line.found for value in estimate]
+        numbers = [
+            f"{value:.6g}" if line.spread or place == 0 else ""
+            for estimate in line.found
+            for place, value in enumerate(estimate)
+        ]
         writer.writerow([line.env, line.agent, line.runs, line.steps.replace(",", ""), *numbers])
     return file.getvalue()
 
@@ -170,11 +188,11 @@ HEADER = ("environment", "agent", "runs", "steps", "mean", "median", "IQM")
 
 def cells(line: Line) -> tuple[str, ...]:
     """A line in words."""
-    numbers = [_told(estimate, line.runs) for estimate in line.found]
+    numbers = [_told(estimate, spread=line.spread) for estimate in line.found]
     return (line.env, line.agent, str(line.runs), line.steps, *numbers)
 
 
-def _told(estimate: Estimate, runs: int) -> str:
+def _told(estimate: Estimate, *, spread: bool) -> str:
     large = max(abs(value) for value in estimate) >= 100
     value, low, high = (f"{v:,.0f}" if large else f"{v:.2f}" for v in estimate)
-    return f"{value} ({low} to {high})" if runs > 1 else value  # One run says nothing of others.
+    return f"{value} ({low} to {high})" if spread else value

@@ -39,6 +39,8 @@ def execute(
 
     _use_one_thread()
     url = url_of(options.out)
+    if not url and options.out.exists() and not options.out.is_dir():
+        raise ValueError(f"--out {options.out} is a file, not a directory")
     if url and options.fresh:
         raise ValueError("--fresh is for directories of this machine; name another --out")
     mirror = Mirror(url, kept_here(url)) if url else None
@@ -58,6 +60,8 @@ def execute(
             out = mirror.folder
         kept = {"fresh": options.fresh, "tensorboard": options.tensorboard}
         run = held.enter_context(Run(out, options.config(), **kept))
+        if mirror is not None:
+            mirror.push()  # A place that cannot be written to is found out now.
         prepared.train(run, listener, say, mirror.push if mirror else lambda: None)
     if mirror is not None:
         mirror.push()

@@ -60,6 +60,10 @@ class Prepared:
         checkpoint, problems = checkpoints.latest()
         for problem in problems:
             say(f"{problem}; an earlier one is used" if checkpoint else problem)
+        if checkpoint is None and run.had_checkpoint():
+            raise ValueError(
+                f"{run.out} holds results but no checkpoint that can be used (--fresh starts over)"
+            )
         recorder = Recorder(run, checkpoints, self.options, saved)
         training: Training | None = None
         try:
@@ -67,7 +71,11 @@ class Prepared:
             if checkpoint is None:
                 run.go_on(0, 0)
             else:
-                restore(training, checkpoint)
+                if not restore(training, checkpoint):
+                    say(
+                        "the environment does not repeat itself: a new episode begins, and what "
+                        "follows is not what would have been"
+                    )
                 recorder.go_on(training)
                 run.go_on(checkpoint.state["metrics_bytes"], training.step)
                 say(f"going on from step {training.step:,}")

@@ -114,7 +114,9 @@ class Teller(Callback):
     def on_start(self, training: Training) -> bool | None:
         """Counts from here."""
         self.last = self.last if self.last is not None else read_progress(self.out).last_return
-        self.listener(self._progress(training, time.monotonic()))
+        progress = self._progress(training, time.monotonic())
+        self.listener(progress)
+        write_progress(self.out, progress)
         return None
 
     def on_step(self, training: Training) -> bool | None:

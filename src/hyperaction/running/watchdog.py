@@ -36,7 +36,7 @@ class Watchdog:
     """
 
     def __init__(self, limit: float, late: Callable[[str], Exception]) -> None:
-        self._late = late
+        self._limit, self._late = limit, late
         with tempfile.TemporaryFile() as file:
             file.truncate(PAGE.size)
             self._page = mmap.mmap(file.fileno(), PAGE.size)
@@ -60,7 +60,8 @@ class Watchdog:
 
     def _raise(self, number: int, frame: Any) -> None:
         since, doing = PAGE.unpack_from(self._page)
-        if since:  # The environment may have answered just now.
+        # The environment may have answered just now, and others may send this signal too.
+        if since and self._limit and time.monotonic() - since >= self._limit:
             raise self._late(_name(doing))
 
     def __enter__(self) -> Watchdog:
@@ -86,19 +87,33 @@ def _name(doing: bytes) -> str:
 def _watch(page: mmap.mmap, limit: float, run: int) -> str:
     """Watches until the run has ended or must be; what is to be said then."""
     pause = min(1.0, limit / 10) if limit else 1.0
+    excused, call = 0.0, 0.0
     while True:
         ended, _, _ = select.select([sys.stdin], [], [], pause)
         since, doing = PAGE.unpack_from(page)
+        if since != call:
+            excused, call = 0.0, since
+        if _is_suspended(run):
+            excused += pause
         if ended or os.getppid() != run:
             where = f" in the environment's {_name(doing)}" if since else ""
             return f"the run ended suddenly{where}: it was killed, or crashed"
-        if not limit or not since or time.monotonic() - since < limit:
+        if not limit or not since or time.monotonic() - since - excused < limit:
             continue
         os.kill(run, signal.SIGUSR1)
         time.sleep(min(MERCY, limit))
         if PAGE.unpack_from(page) == (since, doing) and os.getppid() == run:
             os.kill(run, signal.SIGKILL)
             return f"the environment's {_name(doing)} took more than {limit:g} s and was killed"
+
+
+def _is_suspended(run: int) -> bool:
+    """Whether somebody, such as Ctrl-Z, has stopped the run, which is then not slow."""
+    try:
+        with open(f"/proc/{run}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] in "Tt"
+    except (OSError, IndexError):  # Not every system tells.
+        return False
 
 
 def _main() -> None:

@@ -23,12 +23,19 @@ def write_arrays(path: Path, arrays: dict[str, NDArray[Any]], about: dict[str, A
         whole = {name: array.reshape(np.shape(arrays[name])) for name, array in whole.items()}
         save_file(whole, part, metadata={"about": json.dumps(about)})
         with part.open("rb") as file:
+            os.fchmod(file.fileno(), 0o666 & ~_umask())  # Safetensors writes for its user alone.
             os.fsync(file.fileno())
         os.replace(part, path)
     except SafetensorError as error:
         raise OSError(f"{path} could not be written: {error}") from None
     finally:
         part.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def write_whole(path: Path, text: str) -> None:

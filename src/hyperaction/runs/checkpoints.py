@@ -112,7 +112,8 @@ class Checkpoints:
             arrays = self._verified(manifest["arrays"])
             replay = [(each["first"], self._verified(each)) for each in manifest["replay"]]
             return Checkpoint(number, manifest["state"], arrays, replay), manifest["replay"]
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError) as error:
+            # Other errors of the system say nothing of the checkpoint, and are told as they are.
             raise DamagedError(str(error) or type(error).__name__) from None
 
     def _verified(self, entry: dict[str, Any]) -> Arrays:

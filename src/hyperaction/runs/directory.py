@@ -50,16 +50,17 @@ class Run:
                 held.close()
                 held.enter_context(locked(out))
             if (out / "config.json").exists():
-                _check_same(out, read_config(out), config)
+                check_same_settings(out, config)
             write_whole(out / "config.json", json.dumps(config, indent=2) + "\n")
             self._held = held.pop_all()
 
     def go_on(self, metrics_bytes: int, step: int) -> None:
         """Opens the metrics and events, without what was written after that step."""
         file = self.out / "metrics.jsonl"
-        if file.exists():
-            if file.stat().st_size < metrics_bytes:
-                raise ValueError(f"{file} lost lines that were written before step {step:,}")
+        there = file.stat().st_size if file.exists() else 0
+        if there < metrics_bytes:
+            raise ValueError(f"{file} lost lines that were written before step {step:,}")
+        if there:
             os.truncate(file, metrics_bytes)
         self._metrics = file.open("a")
         if self._tensorboard:
@@ -68,6 +69,11 @@ class Run:
             self._events = SummaryWriter(
                 str(self.out), flush_secs=30, purge_step=step + 1 if step else None
             )
+
+    def had_checkpoint(self) -> bool:
+        """Whether more than one phase was logged: there was a checkpoint in between."""
+        file = self.out / "metrics.jsonl"
+        return file.exists() and file.read_bytes().count(b"\n") > 2
 
     def metrics_bytes(self) -> int:
         """How long the metrics are."""
@@ -98,15 +104,15 @@ class Run:
         self._held.close()
 
 
-def _check_same(out: Path, there: dict[str, Any], given: dict[str, Any]) -> None:
+def check_same_settings(out: Path, given: dict[str, Any]) -> None:
     """Refuses to go on with a run of other settings."""
-    before, now = _flat(there), _flat(given)
+    before, now = _flat(read_config(out)), _flat(json.loads(json.dumps(given)))
     differ = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     if GROWS in differ and before.get(GROWS, 0) <= now[GROWS]:
         differ.remove(GROWS)
     if differ:
         told = ", ".join(f"{name} was {before.get(name)}, now {now.get(name)}" for name in differ)
-        raise ValueError(f"{out} holds a run of other settings: {told} (--fresh starts over)")
+        raise ValueError(f"{out} holds a run of other settings: {told} (train --fresh starts over)")
 
 
 def _flat(config: dict[str, Any]) -> dict[str, Any]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 
 @contextmanager
@@ -20,7 +22,15 @@ def locked(out: Path) -> Iterator[None]:
             file.seek(0)
             owner = file.read().strip() or "unknown"
             raise ValueError(f"another process (number {owner}) is training in {out}") from None
+        # A child that an environment forks would hold on to the lock after this process.
+        kept = weakref.ref(file)
+        os.register_at_fork(after_in_child=lambda: _close(kept()))
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
         yield
+
+
+def _close(file: IO[str] | None) -> None:
+    if file is not None:
+        file.close()

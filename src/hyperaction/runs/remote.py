@@ -25,9 +25,13 @@ HERE_ONLY = ("lock", "output.txt")
 def url_of(path: Path | str) -> str | None:
     """The address of a place that is not this machine's file system; nothing for a plain path."""
     # A Path makes one slash of several.
-    found = re.match(r"([a-z][a-z0-9+.-]+):/+(.*)", str(path))
+    found = re.fullmatch(r"([a-z][a-z0-9+.-]+):/+(.*)", str(path))
     if not found:
+        if ":/" in str(path):
+            raise ValueError(f"{path} is no address such as s3://bucket/run")
         return None
+    if found[1] == "memory":
+        raise ValueError(f"{path} would be gone with this process")
     if find_spec("fsspec") is None:
         raise ValueError(f"{path} needs fsspec: pip install 'hyperaction[ray]'")
     root = "/" if found[1] in ("file", "local") else ""  # Others begin with a host or bucket.

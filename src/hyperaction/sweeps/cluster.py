@@ -75,12 +75,15 @@ class Cluster:
         for reference in done:
             yield self._running.pop(reference), _said(reference)
 
-    def stop(self) -> None:
+    def stop(self) -> list[Cell]:
         """Asks all cells to save and stop, and waits for them some time."""
+        if not self._running:
+            return []
         for reference in self._running:
             ray.cancel(reference)
-        if self._running:
-            ray.wait(list(self._running), num_returns=len(self._running), timeout=PATIENCE)
+        count = len(self._running)
+        _, left = ray.wait(list(self._running), num_returns=count, timeout=PATIENCE)
+        return [self._running[reference] for reference in left]
 
     def kill(self) -> None:
         """Ends all cells now."""
@@ -109,8 +112,10 @@ def _train(cell: Cell, out: str) -> str:
 
     try:
         execute(replace(cell.options, out=Path(out)))
-    except (StoppedError, ValueError, RuntimeError, OSError, KeyboardInterrupt) as error:
-        return str(error) or type(error).__name__
+    except (StoppedError, ValueError, RuntimeError, OSError) as error:
+        return str(error)
+    except (Exception, KeyboardInterrupt) as error:
+        return f"{type(error).__name__}: {error}"
     return ""
 
 

@@ -15,9 +15,11 @@ from typing import Any
 
 from hyperaction.options import TrainOptions, defaults
 from hyperaction.parsing import ArgumentError, parse
+from hyperaction.runs.directory import check_same_settings
+from hyperaction.runs.remote import url_of
 
 KEYS = ("environments", "agents", "seeds", "options", "skip")
-OF_THE_GRID = ("env", "seed", "out", "fresh")
+OF_THE_GRID = ("env", "seed", "out", "fresh", "help", "h")
 """Options of a run that the grid gives, or that would make no sense in it."""
 
 
@@ -89,7 +91,10 @@ def load(name: str) -> Grid:
     """The grid in a file, or one of those that come with the project, by its name."""
     path = Path(name)
     if path.is_file():
-        text = path.read_text()
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ArgumentError(f"{name} is not text: {error}") from None
     elif name in ready_made():
         text = (files(__package__) / "grids" / f"{name}.toml").read_text()
     else:
@@ -115,6 +120,14 @@ def chosen(grid: Grid, *, only: tuple[str, ...] = (), seeds: int = 0, steps: int
     return [cell.with_steps(steps) if steps else cell for cell in cells]
 
 
+def check_same(cells: list[Cell], out: Path) -> None:
+    """Refuses to go on with runs of other settings than the cells'."""
+    for cell in cells:
+        there = out / cell.name
+        if url_of(out) is None and (there / "config.json").exists():
+            check_same_settings(there, cell.options.config())
+
+
 def check_fits(name: str, cells: list[Cell]) -> None:
     """Refuses environments that cannot be made, and agents that do not fit them."""
     made: dict[Any, tuple[int, ...]] = {}
@@ -131,6 +144,9 @@ def check_fits(name: str, cells: list[Cell]) -> None:
             raise ArgumentError(f"{name}, {cell.name}: {error}") from None
 
 
+MOST_SEEDS = 10_000
+
+
 def ready_made() -> list[str]:
     """The names of the grids that come with the project."""
     grids = (files(__package__) / "grids").iterdir()
@@ -141,6 +157,9 @@ def read(name: str, table: dict[str, Any]) -> Grid:
     """A grid from its table; what is wrong with it is told before anything starts."""
     _check_keys(name, table, KEYS)
     environments = _list_of(name, "environments", table.get("environments"), str)
+    for env in environments:
+        if env.startswith("-") or not env:
+            raise ArgumentError(f"{name}: the environment {env!r} is none")
     agents = table.get("agents")
     if not isinstance(agents, dict) or not agents:
         raise ArgumentError(f"{name}: agents are tables such as [agents.hgqn-r2]")
@@ -160,6 +179,13 @@ def read(name: str, table: dict[str, Any]) -> Grid:
     )
     if not grid.cells:
         raise ArgumentError(f"{name}: everything is skipped")
+    names: dict[str, Cell] = {}
+    for cell in grid.cells:
+        other = names.setdefault(cell.name, cell)
+        if other is not cell:
+            raise ArgumentError(
+                f"{name}: {other.env} and {cell.env} would share the directory {cell.name}"
+            )
     return grid
 
 
@@ -167,8 +193,12 @@ def _args(name: str, options: dict[str, Any]) -> tuple[str, ...]:
     args: list[str] = []
     for key, value in options.items():
         option = f"--{key.replace('_', '-')}"
-        if key.replace("-", "_") in OF_THE_GRID:
-            raise ArgumentError(f"{name}: {option} is not for a grid, which has {', '.join(KEYS)}")
+        if key.replace("-", "_") in OF_THE_GRID or any(
+            str(each).startswith("--") for each in (value if isinstance(value, list) else [value])
+        ):
+            raise ArgumentError(
+                f"{name}: {option} {value} is not for a grid, which has {', '.join(KEYS)}"
+            )
         if isinstance(value, bool):
             args.append(option if value else f"--no-{option[2:]}")
         elif isinstance(value, list) and all(_is_plain(each) for each in value):
@@ -185,11 +215,12 @@ def _is_plain(value: Any) -> bool:
 
 
 def _seeds(name: str, seeds: Any) -> tuple[int, ...]:
-    if isinstance(seeds, int) and not isinstance(seeds, bool) and seeds >= 1:
+    if isinstance(seeds, int) and not isinstance(seeds, bool) and 1 <= seeds <= MOST_SEEDS:
         return tuple(range(seeds))
     found = _list_of(name, "seeds", seeds, int)
-    if min(found) < 0:
-        raise ArgumentError(f"{name}: the seed {min(found)} is below 0")
+    for seed in found:
+        if not 0 <= seed < 2**63:
+            raise ArgumentError(f"{name}: the seed {seed} is below 0 or too large")
     return found
 
 
@@ -203,7 +234,7 @@ def _skip(
         if not isinstance(each, dict) or sorted(each) != ["agents", "environment"]:
             raise ArgumentError(f"{name}: [[skip]] has an environment and its agents, not {each}")
         _check_keys(name, [each["environment"]], environments)
-        _check_keys(name, each["agents"], tuple(agents))
+        _check_keys(name, _list_of(name, "agents", each["agents"], str), tuple(agents))
         found += [(each["environment"], agent) for agent in each["agents"]]
     return tuple(found)
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
@@ -22,6 +23,9 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 TIED = (sys.executable, "-m", "hyperaction.sweeps.tied")
 """What runs a command that ends with this process."""
+
+LAST_WORDS = 10_000
+"""Bytes from the end of a cell's output among which its last line is."""
 
 PATIENCE = 60.0
 """Seconds that cells have to save when they are asked to stop."""
@@ -70,23 +74,31 @@ class Local:
                 del self._running[slot]
                 yield cell, _last_line(out / OUTPUT, process.returncode)
 
-    def stop(self) -> None:
+    def stop(self) -> list[Cell]:
         """Asks all processes to save and stop; after some patience it ends them."""
+        killed = []
         for _, process, _ in self._running.values():
             process.send_signal(signal.SIGTERM)
         until = time.monotonic() + PATIENCE
-        for _, process, _ in self._running.values():
+        for cell, process, _ in self._running.values():
             try:
                 process.wait(max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+                killed.append(cell)
+                _end(process)
+        return killed
 
     def kill(self) -> None:
         """Ends all processes now."""
         for _, process, _ in self._running.values():
-            process.kill()
-            process.wait()
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a cell, and what its environment may have started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _cores() -> list[int]:
@@ -96,7 +108,9 @@ def _cores() -> list[int]:
 
 
 def _last_line(file: Path, code: int) -> str:
-    lines = file.read_text(errors="replace").split("\n")
+    with file.open("rb") as output:
+        output.seek(max(0, file.stat().st_size - LAST_WORDS))
+        lines = output.read().decode(errors="replace").split("\n")
     said = next((line.strip() for line in reversed(lines) if line.strip()), "")
     if said.startswith("hyperaction: "):
         return said.removeprefix("hyperaction: ")

@@ -44,8 +44,8 @@ class Workers(Protocol):
         """Cells that ended since this was asked last, and what they said about it."""
         ...
 
-    def stop(self) -> None:
-        """Asks all cells to save and stop, and waits until they have."""
+    def stop(self) -> list[Cell]:
+        """Asks all cells to save and stop, and waits for them; those that did not."""
         ...
 
     def kill(self) -> None:
@@ -101,14 +101,15 @@ class Sweep:
         self.places = [Place(cell, out) for cell in cells]
         self._of = {place.cell: place for place in self.places}
 
-    def run(self, show: Callable[[Sweep], None], stopping: Callable[[], bool]) -> None:
-        """Runs everything that is not done yet; whoever is asked to stop saves before."""
+    def run(self, show: Callable[[Sweep], None], stopping: Callable[[], bool]) -> list[Cell]:
+        """Runs everything that is not done yet, until it is asked to stop.
+
+        The cells that were then ended without saving.
+        """
         try:
             while any(place.state in OPEN for place in self.places):
                 if stopping():
-                    self.workers.stop()
-                    self._look()
-                    return
+                    return self.workers.stop()
                 self._start()
                 time.sleep(LOOK_EVERY)
                 self._look()
@@ -116,6 +117,7 @@ class Sweep:
         except BaseException:
             self.workers.kill()
             raise
+        return []
 
     def in_state(self, state: State) -> list[Place]:
         """The cells that are in a state."""
@@ -143,7 +145,10 @@ class Sweep:
                 break
             place.state = "queued" if self.workers.queues else "running"
             place.attempts += 1
-            self.workers.start(place.cell, place.out)
+            try:
+                self.workers.start(place.cell, place.out)
+            except OSError as error:
+                place.state, place.reason = "failed", str(error)
 
     def _look(self) -> None:
         for place in self.in_state("running"):

@@ -65,7 +65,8 @@ class Evaluation:
             length += 1
             if found.terminated[0] or found.truncated[0]:
                 return Episode(total, length)
-            check_ends(length, longest)
+            if not env.has_limit:
+                check_ends(length, longest)
         return None
 
 

@@ -80,7 +80,8 @@ class Training:
         self.phase = Phase(0, 0)
         self.loss: jax.Array | None = None
         self.totals, self.lengths = [0.0] * self.env.count, [0] * self.env.count
-        self._next_greedy: jax.Array | None = None
+        self.next_greedy: jax.Array | None = None
+        """The greedy action for the next step, if the last update has found it already."""
 
     def env_seed(self, phase: int, *, evaluation: bool = False) -> int:
         """The seed of the environment that a phase, or its evaluation, begins with."""
@@ -99,7 +100,7 @@ class Training:
         self.env.close()
         self.env = self.make_env()
         self.env.reset(self.env_seed(self.phase.number))
-        self._next_greedy = None
+        self.next_greedy = None
 
     def advance(self) -> list[Episode]:
         """One step in every environment, and the learning that goes with it; what ended."""
@@ -121,7 +122,7 @@ class Training:
                 ended.append(Episode(self.totals[place], self.lengths[place]))
                 self.totals[place], self.lengths[place] = 0.0, 0
                 self.explorer.restart(place)
-        self._next_greedy = None
+        self.next_greedy = None
         self._learn(range(first + 1, self.step + 1))
         self.phase.episodes += ended
         return ended
@@ -149,9 +150,9 @@ class Training:
                 self.priorities.add(stored)
 
     def _greedy(self) -> NDArray[Any]:
-        if self._next_greedy is None:
-            self._next_greedy = self.programs.act(self.state, self.env.observation, self.env.mask)
-        return allowed(np.asarray(self._next_greedy))
+        if self.next_greedy is None:
+            self.next_greedy = self.programs.act(self.state, self.env.observation, self.env.mask)
+        return allowed(np.asarray(self.next_greedy))
 
     def _learn(self, steps: range) -> None:
         """As many updates as these steps ask for, however many environments took them."""
@@ -178,7 +179,7 @@ class Training:
             weight = self.priorities.weights(places)
         batch = Minibatch(*self.ring.take(places), weight)  # type: ignore[arg-type]
         if and_act:
-            self.state, learned, self._next_greedy = self.programs.learn_and_act(
+            self.state, learned, self.next_greedy = self.programs.learn_and_act(
                 self.state, batch, self.env.observation, self.env.mask
             )
         else:

@@ -68,7 +68,7 @@ def train(
             going = all(answers) and not stopping()
             full = training.step - phase.first >= phase_steps
             phase.over = (full and bool(ended)) if whole_episodes else full
-            if whole_episodes:
+            if whole_episodes and not training.env.has_limit:
                 check_ends(training.lengths[0], ENDLESS * phase_steps)
             if not whole_episodes and training.step >= steps:
                 break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,14 +58,15 @@ def named(folders: Sequence[Path]) -> list[tuple[str, Path]]:
 def _run(run: Found, agent: str) -> dict[str, Any]:
     speeds = [row["steps_per_second"] for row in run.phases if "steps_per_second" in row]
     settings = {name: value for name, value in run.config.items() if name != "settings"}
+    evaluations = [row for row in run.evaluations if np.isfinite(row.get("return", np.nan))]
     return {
         "name": run.name,
         "env": run.config["env"],
         "agent": agent,
         "seed": run.config.get("seed"),
         "total": run.config["steps"],
-        "steps": [row["step"] for row in run.evaluations],
-        "returns": [row["return"] for row in run.evaluations],
+        "steps": [row["step"] for row in evaluations],
+        "returns": [row["return"] for row in evaluations],
         "speed": float(np.mean(speeds)) if speeds else None,
         "settings": {**settings, **run.config["settings"]},
     }
@@ -83,8 +85,8 @@ def _spread(spread: Spread) -> dict[str, Any]:
 def _tables(found: Sequence[Found], names: dict[Path, str], last: int) -> list[dict[str, Any]]:
     results = []
     for run in found:
-        scored = score(run.evaluations, last, 0)
-        if scored is not None:
+        with suppress(ValueError):  # It has no score, or none that is a number.
+            scored = score(run.evaluations, last, 0)
             results.append(Result(run.config["env"], names[run.out], *scored))
     tables: dict[str, list[list[str]]] = {}
     for line in lines(results) if results else []:
