@@ -199,7 +199,9 @@ def test_other_settings_are_refused_and_fresh_keeps_the_old_run(whole, tmp_path)
     before = (out / "metrics.jsonl").read_bytes()
     code, _, stderr = finish(start(out, "--learning-rate", "0.5", "--seed", "3"))
     assert code == 1
-    assert "seed was 0, now 3, learning_rate was 1e-05, now 0.5 (--fresh starts over)" in stderr
+    assert (
+        "seed was 0, now 3, learning_rate was 1e-05, now 0.5 (train --fresh starts over)" in stderr
+    )
     assert (out / "metrics.jsonl").read_bytes() == before
     code, _, stderr = finish(start(out, "--fresh", "--seed", "3", "--steps", "1"))
     assert code == 0, stderr
