@@ -222,15 +222,19 @@ def explain(args: Sequence[str]) -> None:
     from hyperaction.runs.remote import to_read
 
     console = Console(markup=False)
-    with _progress(console) as bar:
-        task = bar.add_task("looking", total=None)
-        found = explain_runs(
-            [to_read(run) for run in options.runs],
-            options.steps,
-            options.weights,
-            options.seed,
-            lambda done, total: bar.update(task, completed=done, total=total),
-        )
+    bar = _progress(console)
+    task = bar.add_task("looking", total=None)
+
+    def show(done: int, total: int) -> None:
+        bar.start()
+        bar.update(task, completed=done, total=total)
+
+    try:
+        runs = [to_read(run) for run in options.runs]
+        found = explain_runs(runs, options.steps, options.weights, options.seed, show)
+    finally:
+        if bar.live.is_started:
+            bar.stop()
     options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / "explain.json"
     write_whole(file, json.dumps(found, indent=2) + "\n")
@@ -255,6 +259,8 @@ def video(args: Sequence[str]) -> None:
     from hyperaction.report import video as report
     from hyperaction.runs.remote import to_read
 
+    if sys.platform == "linux" and "DISPLAY" not in os.environ:
+        os.environ.setdefault("MUJOCO_GL", "egl")  # MuJoCo's way to render without a display.
     console = Console(markup=False)
     agent = trained(to_read(options.run))
     painter = report.Painter(agent.hypergraph.edges, names_of(agent, options.seed))

@@ -104,6 +104,14 @@ class Guarded(gymnasium.Wrapper[Any, Any, Any, Any]):
                 raise blamed(error, "step") from error
         return _checked(answer, "step", STEP)
 
+    def render(self) -> Any:
+        """As the environment does."""
+        with self._guard("render"):
+            try:
+                return self.env.render()
+            except BaseException as error:
+                raise blamed(error, "render") from error
+
     def close(self) -> None:
         """As the environment does; if it fails, that matters to nobody any more."""
         with self._guard("close"), suppress(Exception):

@@ -27,7 +27,7 @@ async function chart(id, spec) {
     view: { stroke: null }, text: { color: ink }, rule: { color: ink }, font: "system-ui, sans-serif",
   };
   const full = { width: "container", height: "container", autosize: { type: "fit", contains: "padding" }, config, ...spec };
-  await embedChart(byId(id), full, { actions: false, renderer: "svg" });
+  await embedChart(byId(id), full, { actions: false, renderer: "svg", tooltip: { theme: dark.matches ? "dark" : "light" } });
 }
 
 function colour(agents) {
@@ -163,7 +163,7 @@ function drawHypergraph(found) {
   const nodes = found.sizes.map((size, k) => ({ ...about([k]), ...place(k), text: `${k} ${found.names[k] ?? ""}`, sub: size, tx: 1.3 * place(k).x, ty: 1.25 * place(k).y }));
   const scale = { domain: [-1.6, 1.6] };
   const xy = (x, y) => ({ x: { field: x, type: "quantitative", axis: null, scale }, y: { field: y, type: "quantitative", axis: null, scale: { domain: [-1.35, 1.35] } } });
-  const tooltip = [{ field: "vertices" }, { field: "named", title: "joints" }, { field: "percent", title: "of the variance" }, { field: "mean", title: "mean representation" }];
+  const tooltip = [{ field: "vertices" }, { field: "named", title: "joints" }, { field: "percent", title: "of the variance" }, { field: "mean", title: "mean value" }];
   const color = { field: "order", type: "nominal", title: null, legend: { orient: "bottom" } };
   byId("hypergraph").dataset.edges = lines.length;
   return chart("hypergraph", { layer: [
