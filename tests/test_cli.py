@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from hyperaction.cli import COMMANDS
+from hyperaction.cli.command import COMMANDS
 
 
 def hyperaction(*args, **options):

@@ -4,29 +4,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from hyperaction.runs.progress import read_progress
 from tests.test_faults import metrics
+from tests.test_sweeps import sweep, wait_for
 
 ray = pytest.importorskip("ray")
 
-GRID = """
-environments = ["tests.faulty:Faulty-v0"]
-seeds = 2
-[options]
-steps = 6000
-phase-steps = 500
-evaluation-steps = 20
-replay-start = 80
-hidden = [8]
-tensorboard = false
-[agents.hgqn]
-rank = 2
-"""
-CELLS = ["tests.faulty-Faulty-v0/hgqn/seed-0", "tests.faulty-Faulty-v0/hgqn/seed-1"]
+CELLS = ["tests.faulty-Faulty-v0/two/seed-0", "tests.faulty-Faulty-v0/two/seed-1"]
 
 
 @pytest.fixture
@@ -38,25 +25,10 @@ def cluster():
     two.shutdown()
 
 
-def sweep(out, *more):
-    grid = out.parent / "grid.toml"
-    grid.write_text(GRID)
-    command = [sys.executable, "-m", "hyperaction", "sweep", str(grid), "--out", str(out), *more]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def wait_for(condition, process, seconds=120):
-    until = time.monotonic() + seconds
-    while not condition():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
 def test_a_node_that_dies_costs_no_result(cluster, tmp_path):
     two, second = cluster
     out = tmp_path / "sweep"
-    process = sweep(out, "--ray", two.address)
+    process = sweep(out, "--ray", two.address, "--only", "*/two/*", "--steps", "6000")
     cells = [out / cell for cell in CELLS]
     wait_for(lambda: all(500 < read_progress(cell).step < 4000 for cell in cells), process)
     for one in second.live_processes():  # As when its power fails.

@@ -6,7 +6,6 @@ import json
 import os
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from hyperaction.runs.arrays import write_whole
@@ -91,12 +90,7 @@ class Run:
     def __enter__(self) -> Run:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for file in (self._metrics, self._events):
             if file is not None:
                 with suppress(OSError):  # A full disk has been told of already.

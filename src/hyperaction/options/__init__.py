@@ -1,0 +1,26 @@
+"""What the commands take."""
+
+from hyperaction.options.looking import (
+    CompareOptions,
+    EvaluateOptions,
+    ExplainOptions,
+    ReportOptions,
+    TableOptions,
+    VideoOptions,
+    WatchOptions,
+)
+from hyperaction.options.training import SweepOptions, TrainOptions, defaults, run_config
+
+__all__ = [
+    "CompareOptions",
+    "EvaluateOptions",
+    "ExplainOptions",
+    "ReportOptions",
+    "SweepOptions",
+    "TableOptions",
+    "TrainOptions",
+    "VideoOptions",
+    "WatchOptions",
+    "defaults",
+    "run_config",
+]
