@@ -22,7 +22,7 @@ def observations(count, seed=0):
     return jax.random.normal(jax.random.key(seed), (count, *OBSERVATION))
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(hypergraphs(), st.integers(1, 7))
 def test_stacked_blocks_equal_one_head_after_the_other(hypergraph, width):
     blocks = Blocks(hypergraph, features=6, width=width, key=jax.random.key(0))
@@ -71,7 +71,7 @@ def test_gradients_reach_every_block(mixer, dueling):
         assert np.any(gradients.value_stream[1].weight != 0)
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(hypergraphs(), st.sampled_from(sorted(MIXERS)), st.booleans())
 def test_a_batch_gives_what_its_states_give_alone(hypergraph, mixer, dueling):
     network = network_for(hypergraph, mixer=mixer, dueling=dueling)
@@ -82,7 +82,7 @@ def test_a_batch_gives_what_its_states_give_alone(hypergraph, mixer, dueling):
         np.testing.assert_allclose(together, alone, rtol=1e-4, atol=1e-5)
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(hypergraphs(), st.sampled_from(sorted(MIXERS)), st.booleans())
 def test_max_and_greedy_agree_with_the_list_of_all_values(hypergraph, mixer, dueling):
     network = network_for(hypergraph, mixer=mixer, dueling=dueling)

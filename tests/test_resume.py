@@ -135,7 +135,7 @@ def test_stopping_at_any_moment_changes_nothing(whole, tmp_path, monkeypatch):
     assert metrics(tmp_path / "whole") == metrics(whole)
     rare = [place for place, name in enumerate(killer.seen) if name != "step"]
     chances = random.Random(0)
-    moments = [*chances.sample(rare, 14), *chances.sample(range(len(killer.seen)), 8)]
+    moments = [*chances.sample(rare, 13), *chances.sample(range(len(killer.seen)), 7)]
     kinds = {killer.seen[moment] for moment in moments}
     assert kinds == {"step", "save_file", "replace", "log", "_prune"}
     for number, moment in enumerate(moments):

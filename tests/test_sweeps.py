@@ -79,7 +79,7 @@ def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path):
     assert "the run ended suddenly in the environment's step" in stdout
     assert stderr == "hyperaction: 1 runs failed, see above\n"
     # Mended, it goes on; stopped in the middle, all cells save.
-    long = ("--steps", "4000")
+    long = ("--steps", "2500")
     process = sweep(out, *long)
     wait_for(lambda: read_progress(cell).step > 600, process)
     process.send_signal(signal.SIGINT)
@@ -105,7 +105,7 @@ def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path):
     assert "holds a run of other settings: phase_steps was 500, now 600" in stderr
     whole = tmp_path / "whole"
     command = [
-        sys.executable, "-m", "hyperaction", "train", "tests.faulty:Faulty-v0", "--steps", "4000",
+        sys.executable, "-m", "hyperaction", "train", "tests.faulty:Faulty-v0", "--steps", "2500",
         "--phase-steps", "500", "--evaluation-steps", "20", "--replay-start", "80", "--hidden", "8",
         "--no-tensorboard", "--out", str(whole),
     ]  # fmt: skip
@@ -118,7 +118,7 @@ def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path):
     header, *rows = told.stdout.splitlines()
     assert header.startswith("environment,agent,runs,steps,mean,mean_low,mean_high,median")
     assert [row.split(",")[:4] for row in rows] == [
-        ["tests.faulty:Faulty-v0", agent, "2", "4000"] for agent in ("one", "two")
+        ["tests.faulty:Faulty-v0", agent, "2", "2500"] for agent in ("one", "two")
     ]
 
 

@@ -1,5 +1,6 @@
 """A sweep on a real Ray cluster of two nodes, of which one is killed."""
 
+import json
 import os
 import signal
 import subprocess
@@ -11,28 +12,41 @@ from hyperaction.runs.progress import read_progress
 from tests.test_faults import metrics
 from tests.test_sweeps import sweep, wait_for
 
-ray = pytest.importorskip("ray")
+pytest.importorskip("ray")
 
 CELLS = ["tests.faulty-Faulty-v0/two/seed-0", "tests.faulty-Faulty-v0/two/seed-1"]
 
 
+CLUSTER = """
+import json, sys
+from ray.cluster_utils import Cluster
+two = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+second = two.add_node(num_cpus=1)
+print(json.dumps([two.address, [each.pid for _, each in second.live_processes()]]), flush=True)
+sys.stdin.read()
+two.shutdown()
+"""
+
+
 @pytest.fixture
 def cluster():
-    from ray.cluster_utils import Cluster
-
-    two = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    yield two, two.add_node(num_cpus=1)
-    two.shutdown()
+    """The address of two nodes, and the processes of the second."""
+    command = [sys.executable, "-c", CLUSTER]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        yield json.loads(process.stdout.readline())
+        process.stdin.close()
 
 
 def test_a_node_that_dies_costs_no_result(cluster, tmp_path):
-    two, second = cluster
+    address, second = cluster
     out = tmp_path / "sweep"
-    process = sweep(out, "--ray", two.address, "--only", "*/two/*", "--steps", "6000")
+    process = sweep(out, "--ray", address, "--only", "*/two/*", "--steps", "6000")
     cells = [out / cell for cell in CELLS]
     wait_for(lambda: all(500 < read_progress(cell).step < 4000 for cell in cells), process)
-    for one in second.live_processes():  # As when its power fails.
-        os.kill(one[1].pid, signal.SIGKILL)
+    for number in second:  # As when its power fails.
+        os.kill(number, signal.SIGKILL)
     stdout, stderr = process.communicate(timeout=240)
     assert process.returncode == 0, (stdout, stderr)
     assert "2 of 2 runs are done" in stdout
