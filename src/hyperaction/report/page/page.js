@@ -229,7 +229,9 @@ byId("choices").addEventListener("submit", (event) => event.preventDefault());
 byId("env").addEventListener("change", () => { listAgents(); drawCurves(); });
 byId("explanation").addEventListener("change", drawExplanation);
 dark.addEventListener("change", draw);
-draw().then(() => { document.body.dataset.drawn = "yes"; });
+const drawn = draw();
+document.body.dataset.ready = "yes";
+drawn.then(() => { document.body.dataset.drawn = "yes"; });
 
 if (data.live) {
   setInterval(async () => {
