@@ -141,14 +141,16 @@ def test_an_order_that_explains_nothing_is_told_so():
     said = report.sentences(found_with(shares))
     assert "order 1 99.5%, order 2 0.5%" in said[0]
     assert said[1] == "Rank 2 explains 0.5%: rank 1 would do."
-    assert said[2] == "Least useful, 0.5% together: {1, 2}, {0, 1}."
+    assert said[2] == "Least useful, 0.5% together: {1, 2}, {0, 1}."  # The least first.
     assert said[3] == "Without them: --edges 0 1 2"
-    shares = {(0,): 0.5, (1,): 0.2, (2,): 0.0, (0, 1): 0.3, (1, 2): 0.0}
+    shares = {(0,): 0.5, (1,): 0.0, (2,): 0.2, (0, 1): 0.3, (1, 2): 0.0}
     said = report.sentences(found_with(shares))
     assert not any("would do" in line for line in said)
-    assert said[-1] == "Without them: --edges 0 1 2 0,1"  # A vertex stays in one of them.
+    assert said[-1] == "Without them: --edges 0 1 2 0,1"  # {1} is within {0, 1}, and stays.
     nothing = report.sentences(found_with(dict.fromkeys(shares, 0.0)))
-    assert nothing == ["All joint actions have the same value in every state: nothing to explain."]
+    assert nothing == [
+        "All joint actions that weigh anything have the same value: nothing to explain."
+    ]
 
 
 @pytest.fixture(scope="module")

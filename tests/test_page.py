@@ -110,6 +110,27 @@ def test_the_page_shows_all_runs_offline(browser, runs, tmp_path):
     assert "data:video/mp4;base64,bm8gZmlsbQ==" in file.read_text()
 
 
+def test_what_is_damaged_is_left_out(browser, runs, tmp_path, capsys):
+    bad = runs / "bad"
+    write(bad, "E", "hgqn", 0, [1, float("nan"), 2], orders=[1])
+    with (bad / "metrics.jsonl").open("a") as file:
+        file.write('{"kind": "eval", "return": 1}\n{"kind": "eval", "step": 40, "return": null}\n')
+    (bad / "explain").mkdir()
+    (bad / "explain" / "explain.json").write_text('{"names": 1, "sizes": 2, "shares": NaN}')
+    write(runs / "worse", "E", "hgqn", 1, [1], orders=[1])
+    (runs / "worse" / "metrics.jsonl").write_text("garbage\n")
+    (runs / "worst").mkdir()
+    (runs / "worst" / "config.json").write_text("{")
+    file = tmp_path / "report.html"
+    assert cli.main(["report", str(runs), "--out", str(file)]) == 0
+    assert capsys.readouterr().err.count("left out") == 2
+    page, said = opened(browser, f"file://{file}")
+    page.get_by_role("combobox", name="Environment").select_option("E")
+    page.wait_for_function("document.querySelector('#curves').dataset.points === '2'")
+    assert page.get_by_role("combobox", name="Run").locator("option").count() == 1
+    assert [line for line in said if "film" not in line.lower()] == []
+
+
 def test_the_hypergraph_reacts_to_the_pointer(browser, runs, tmp_path):
     file = tmp_path / "report.html"
     assert cli.main(["report", str(runs), "--out", str(file)]) == 0
@@ -161,6 +182,9 @@ def test_watching_shows_what_is_new_and_nothing_else(browser, runs):
         for path in ("../../etc/passwd", "%2e%2e/%2e%2e/etc/passwd", "b/config.json", "film/9"):
             assert status(f"{address}{path}") == 404
         assert status(f"{address}film/0") == 200
+        piece = urllib.request.Request(f"{address}film/0", headers={"Range": "bytes=3-5"})
+        with urllib.request.urlopen(piece) as answer:
+            assert (answer.status, answer.read()) == (206, b"fil")
         assert status(address, host="evil.example") == 403
     finally:
         process.terminate()

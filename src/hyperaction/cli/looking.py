@@ -98,6 +98,7 @@ def explain(args: Sequence[str]) -> None:
     from hyperaction.runs.remote import to_read
 
     console = Console(markup=False)
+    options.out.mkdir(parents=True, exist_ok=True)
     bar = progress_bar(console)
     task = bar.add_task("looking", total=None)
 
@@ -111,7 +112,6 @@ def explain(args: Sequence[str]) -> None:
     finally:
         if bar.live.is_started:
             bar.stop()
-    options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / "explain.json"
     write_whole(file, json.dumps(found, indent=2) + "\n")
     figure = report.draw(found, options.out / "explain.png")

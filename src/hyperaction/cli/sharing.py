@@ -41,11 +41,18 @@ def watch(args: Sequence[str]) -> None:
     need("vl_convert", extra="report")
     from hyperaction.report.page.server import LOOPBACK, server
 
-    with server(options.port, lambda: _page_data(options.folders, options.last)) as served:
+    try:
+        serving = server(options.port, lambda: _page_data(options.folders, options.last))
+    except OSError as error:
+        raise UserError(f"--port {options.port}: {error.strerror} (--port 0 is any)", 1) from None
+    with serving as served:
         print(f"http://{LOOPBACK}:{served.server_port}/ (Ctrl-C ends it)")
         sys.stdout.flush()
         with suppress(KeyboardInterrupt):
             served.serve_forever()
+
+
+_TOLD: set[str] = set()
 
 
 def _page_data(folders: Sequence[Any], last: int) -> tuple[dict[str, Any], list[Any]]:
@@ -58,8 +65,17 @@ def _page_data(folders: Sequence[Any], last: int) -> tuple[dict[str, Any], list[
 
     names = {out: name for name, out in page.named([to_read(folder) for folder in folders])}
     found = []
-    for out, config in readable_configs(list(names))[0].items():
+    configs, left_out = readable_configs(list(names))
+    for out, config in configs.items():
         there = (out / "metrics.jsonl").exists()
-        rows = [read_metrics(out, kind) if there else [] for kind in ("eval", "train")]
+        try:
+            rows = [read_metrics(out, kind) if there else [] for kind in ("eval", "train")]
+        except ValueError as error:
+            left_out.append(str(error))
+            continue
         found.append(page.Found(names[out], out, config, *rows))
+    for told in left_out:
+        if told not in _TOLD:  # Once, however often the page is made.
+            _TOLD.add(told)
+            print(f"hyperaction: left out {told}", file=sys.stderr)
     return page.collect(found, published, last), find([(run.name, run.out) for run in found])

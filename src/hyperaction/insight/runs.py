@@ -27,6 +27,7 @@ class MakeEnv(Protocol):
 class Trained(NamedTuple):
     """The agent of a run, and what makes its environment."""
 
+    env: str
     learner: Learner
     hypergraph: Hypergraph
     make_env: MakeEnv
@@ -58,6 +59,10 @@ def explain_runs(
     for out, agent in zip(runs, agents, strict=True):
         if agent.hypergraph != hypergraph:
             raise ValueError(f"{out} has other hyperedges than {runs[0]}: explain them one by one")
+        if agent.env != agents[0].env:
+            raise ValueError(
+                f"{out} is of {agent.env}, not {agents[0].env}: explain them one by one"
+            )
     total = len(agents) * steps * (2 if weights == "policy" else 1)
     done = 0
 
@@ -91,7 +96,7 @@ def trained(out: Path) -> Trained:
         name, limit = config["env"], config["max_episode_steps"]
         return environments.make_env(name, limit, unguarded, render_mode)
 
-    return Trained(learner, learner.agent.hypergraph, make_env)
+    return Trained(config["env"], learner, learner.agent.hypergraph, make_env)
 
 
 def names_of(agent: Trained, seed: int) -> list[str]:

@@ -50,6 +50,8 @@ def looker(learner: Learner) -> Look:
 
     def looked(observation: Any, mask: Any) -> tuple[Any, Any, Any]:
         outputs, action, value = look(observation, mask)
+        if not np.isfinite(outputs).all():
+            raise ValueError("the agent's values are not finite: it has diverged")
         return np.asarray(outputs), allowed(np.asarray(action)), np.asarray(value)
 
     return looked
@@ -61,12 +63,14 @@ def watch(learner: Learner, env: Any, steps: int, seed: int) -> Iterator[Seen]:
     played = Single(Factored(env, learner.actions))
     played.reset(seed)
     found: list[tuple[Any, Any, Any]] = []
-    for step in range(1, steps + 1):
-        mask = None if played.mask is None else played.mask[0]
-        outputs, action, value = look(played.observation[0], mask)
-        found.append((outputs, action, value))
-        played.step(action[None])
-        if len(found) == CHUNK or step == steps:
-            yield Seen(*(np.stack(part) for part in zip(*found, strict=True)))
-            found.clear()
-    played.close()
+    try:
+        for step in range(1, steps + 1):
+            mask = None if played.mask is None else played.mask[0]
+            outputs, action, value = look(played.observation[0], mask)
+            found.append((outputs, action, value))
+            played.step(action[None])
+            if len(found) == CHUNK or step == steps:
+                yield Seen(*(np.stack(part) for part in zip(*found, strict=True)))
+                found.clear()
+    finally:
+        played.close()

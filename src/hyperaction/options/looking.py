@@ -126,8 +126,8 @@ class VideoOptions:
         for option in ("steps", "seed"):
             if getattr(self, option) < 0:
                 raise ValueError(f"--{option} {getattr(self, option)} is below 0")
-        if not 0 <= self.fps <= 1000:
-            raise ValueError(f"--fps {self.fps} is not in 0 to 1000")
+        if self.fps and not 0.1 <= self.fps <= 1000:
+            raise ValueError(f"--fps {self.fps} is not in 0.1 to 1000")
         if self.out.suffix not in (".mp4", ".gif"):
             raise ValueError(f"--out {self.out} is neither .mp4 nor .gif")
 

@@ -26,7 +26,7 @@ def sentences(found: dict[str, Any]) -> list[str]:
     """What the shares say."""
     by_order = orders(found)
     if not any(by_order.values()):
-        return ["All joint actions have the same value in every state: nothing to explain."]
+        return ["All joint actions that weigh anything have the same value: nothing to explain."]
     told = ", ".join(f"order {order} {_percent(share)}" for order, share in by_order.items())
     said = [f"Of the variance of Q over joint actions explain: {told}."]
     needed = max(by_order)
@@ -34,8 +34,9 @@ def sentences(found: dict[str, Any]) -> list[str]:
         needed -= 1
     if needed < max(by_order):
         above = sum(share for order, share in by_order.items() if order > needed)
-        what = f"rank {max(by_order)}" if needed == max(by_order) - 1 else f"orders above {needed}"
-        said.append(f"{what.capitalize()} explains {_percent(above)}: rank {needed} would do.")
+        one = needed == max(by_order) - 1
+        what = f"Rank {max(by_order)} explains" if one else f"Orders above {needed} explain"
+        said.append(f"{what} {_percent(above)}: rank {needed} would do.")
     kept, dropped = without_the_useless(found)
     if dropped:
         names = ", ".join(braced(row["vertices"]) for row in dropped[:8])
@@ -50,18 +51,23 @@ def sentences(found: dict[str, Any]) -> list[str]:
 def without_the_useless(
     found: dict[str, Any],
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The sets of vertices to keep, and those whose shares together nobody would miss."""
+    """The sets of vertices to keep, and those whose shares together nobody would miss.
+
+    A set within one that is kept stays too: the larger one could express it all the same.
+    """
     dropped: list[dict[str, Any]] = []
     kept = list(found["shares"])
-    for row in sorted(found["shares"], key=lambda row: (row["share"], -len(row["vertices"]))):
-        rest = [other for other in kept if other is not row]
-        lost = sum(other["share"] for other in dropped) + row["share"]
-        covered = {vertex for other in rest for vertex in other["vertices"]}
-        if lost > ENOUGH:
-            break
-        if covered == set(range(len(found["sizes"]))):
-            kept, dropped = rest, [*dropped, row]
-    return kept, dropped
+    while True:
+        largest = [row for row in kept if _is_largest(row, kept) and len(row["vertices"]) > 1]
+        row = min(largest, key=lambda row: row["share"], default=None)
+        if row is None or sum(other["share"] for other in dropped) + row["share"] > ENOUGH:
+            return kept, dropped
+        kept, dropped = [other for other in kept if other is not row], [*dropped, row]
+
+
+def _is_largest(row: dict[str, Any], rows: list[dict[str, Any]]) -> bool:
+    own = set(row["vertices"])
+    return not any(own < set(other["vertices"]) for other in rows)
 
 
 def table(found: dict[str, Any], rows: int) -> Table:

@@ -170,7 +170,7 @@ SUFFIXES = (".mp4", ".gif")
 @contextmanager
 def film(file: Path, fps: float) -> Iterator[Any]:
     """Takes pictures one by one, and makes a film of them, whole or not at all."""
-    part = file.with_name(f"{file.stem}.part{file.suffix}")
+    part = file.with_name(f".{file.stem}.part{file.suffix}")
     file.parent.mkdir(parents=True, exist_ok=True)
     writer = _Gif(part, fps) if file.suffix == ".gif" else _Mp4(part, fps)
     try:
@@ -188,6 +188,7 @@ class _Mp4:
     def __init__(self, file: Path, fps: float) -> None:
         self._file, self._fps = file, fps
         self._sink: Any = None
+        self._count = 0
 
     def add(self, picture: Picture) -> None:
         if self._sink is None:
@@ -206,13 +207,26 @@ class _Mp4:
                 warnings.filterwarnings("ignore", message=r"os\.fork\(\)", category=RuntimeWarning)
                 self._sink.send(None)
         self._sink.send(np.ascontiguousarray(picture))
+        self._count += 1
 
     def close(self) -> None:
+        self.stop()
+        if self._count != _frames(self._file):  # It does not say so itself, on a full disk say.
+            raise OSError(f"{self._file} could not be written: ffmpeg did not finish")
+
+    def stop(self) -> None:
         if self._sink is not None:
             self._sink.close()
             self._sink = None
 
-    stop = close
+
+def _frames(file: Path) -> int:
+    from imageio_ffmpeg import count_frames_and_secs
+
+    try:
+        return int(count_frames_and_secs(str(file))[0])
+    except (RuntimeError, OSError):
+        return -1
 
 
 class _Gif:

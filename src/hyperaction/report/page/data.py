@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hyperaction.report.compare import Spread
+from hyperaction.report.explain import COLUMNS
 from hyperaction.report.table import HEADER, Result, cells, find_runs, labels, lines, score
 
 Published = Callable[[dict[str, Any]], Spread | None]
@@ -50,26 +51,41 @@ def collect(found: Sequence[Found], published: Published, last: int) -> dict[str
 def named(folders: Sequence[Path]) -> list[tuple[str, Path]]:
     """The runs in directories, with the shortest names that tell them apart."""
     outs = find_runs(folders)
-    if len({out.name for out in outs}) == len(outs):
-        return [(out.resolve().name, out) for out in outs]
-    return [(str(out), out) for out in outs]
+    for depth in range(1, max((len(out.parts) for out in outs), default=0) + 1):
+        names = ["/".join(out.parts[-depth:]) for out in outs]
+        if len(set(names)) == len(names):
+            return list(zip(names, outs, strict=True))
+    return []
 
 
 def _run(run: Found, agent: str) -> dict[str, Any]:
-    speeds = [row["steps_per_second"] for row in run.phases if "steps_per_second" in row]
+    speeds = _numbers(run.phases, "step", "steps_per_second")
     settings = {name: value for name, value in run.config.items() if name != "settings"}
-    evaluations = [row for row in run.evaluations if np.isfinite(row.get("return", np.nan))]
+    evaluations = _numbers(run.evaluations, "step", "return")
     return {
         "name": run.name,
         "env": run.config["env"],
         "agent": agent,
         "seed": run.config.get("seed"),
         "total": run.config["steps"],
-        "steps": [row["step"] for row in evaluations],
-        "returns": [row["return"] for row in evaluations],
-        "speed": float(np.mean(speeds)) if speeds else None,
-        "settings": {**settings, **run.config["settings"]},
+        "steps": [step for step, _ in evaluations],
+        "returns": [value for _, value in evaluations],
+        "speed": float(np.mean([speed for _, speed in speeds])) if speeds else None,
+        "settings": {name: _told(v) for name, v in (settings | run.config["settings"]).items()},
     }
+
+
+def _numbers(rows: Sequence[dict[str, Any]], *names: str) -> list[tuple[float, ...]]:
+    """These numbers of rows, of those that have them all."""
+    found = []
+    for row in rows:
+        with suppress(KeyError, TypeError, ValueError):
+            found.append(tuple(_finite(row[name]) for name in names))
+    return found
+
+
+def _told(value: Any) -> Any:
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _spread(spread: Spread) -> dict[str, Any]:
@@ -99,15 +115,40 @@ def _explanations(found: Sequence[Found], names: dict[Path, str]) -> list[dict[s
     explained = []
     for run in found:
         file = run.out / EXPLANATION
-        if file.is_file():
-            try:
-                explanation = json.loads(file.read_text())
-                shown = {key: explanation[key] for key in EXPLAINED}
-            except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(f"{file} is damaged: {error}") from None
+        # One that is damaged is none: it can be made anew.
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            shown = _explanation(json.loads(file.read_text()))
             about = {"run": run.name, "env": run.config["env"], "agent": names[run.out]}
             explained.append({**about, **shown})
     return explained
 
 
-EXPLAINED = ("names", "sizes", "steps", "representation", "shares")
+def _explanation(found: dict[str, Any]) -> dict[str, Any]:
+    sizes = [int(size) for size in found["sizes"]]
+
+    def part(vertices: Any) -> list[int]:
+        known = [int(vertex) for vertex in vertices]
+        if not all(0 <= vertex < len(sizes) for vertex in known):
+            raise ValueError(f"{vertices} are not vertices")
+        return known
+
+    return {
+        "names": [str(name) for name in found["names"]],
+        "sizes": sizes,
+        "steps": int(found["steps"]),
+        "representation": [
+            {"edge": part(row["edge"])} | {key: _finite(row[key]) for key in COLUMNS}
+            for row in found["representation"]
+        ],
+        "shares": [
+            {"vertices": part(row["vertices"]), "share": _finite(row["share"])}
+            for row in found["shares"]
+        ],
+    }
+
+
+def _finite(value: Any) -> float:
+    number = float(value)
+    if not np.isfinite(number):
+        raise ValueError(f"{value} is not finite")
+    return number

@@ -18,7 +18,7 @@ def find(runs: Sequence[tuple[str, Path]]) -> list[Film]:
         (f"{name}: {file.name}", file)
         for name, out in runs
         for file in sorted(out.glob("*.mp4"))
-        if not file.is_symlink()
+        if not file.is_symlink() and not file.name.startswith(".")
     ]
 
 

@@ -40,13 +40,19 @@ function meanCurves(runs) {
   const rows = [];
   for (const agent of unique(runs.map((run) => run.agent))) {
     const own = runs.filter((run) => run.agent === agent);
-    const longest = Math.max(...own.map((run) => run.steps.length));
-    for (let k = 0; k < longest; k += 1) {
-      const there = own.filter((run) => run.steps.length > k);
+    // Phases are whole episodes: evaluations that belong together are less than half a gap apart.
+    const gaps = own.flatMap((run) => run.steps.slice(1).map((step, k) => step - run.steps[k]));
+    const near = gaps.length ? Math.min(...gaps) / 2 : 0;
+    const all = own.flatMap((run) => run.steps.map((step, k) => ({ run: run.name, step, value: run.returns[k] })));
+    all.sort((one, other) => one.step - other.step);
+    while (all.length) {
+      const first = all[0].step;
+      const count = all.findIndex((one) => one.step - first > near);
+      const there = all.splice(0, count < 0 ? all.length : count);
       const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
-      const returns = there.map((run) => run.returns[k]);
-      rows.push({ agent, step: mean(there.map((run) => run.steps[k])), mean: mean(returns),
-        low: Math.min(...returns), high: Math.max(...returns), seeds: there.length });
+      const returns = there.map((one) => one.value);
+      rows.push({ agent, step: mean(there.map((one) => one.step)), mean: mean(returns),
+        low: Math.min(...returns), high: Math.max(...returns), seeds: unique(there.map((one) => one.run)).length });
     }
   }
   return rows;
@@ -77,7 +83,11 @@ function drawCurves() {
   byId("curves-note").textContent = published.length
     ? "Bold: mean over seeds; shaded: lowest to highest; thin: seeds; dashed: the mean that the paper's authors published."
     : "Bold: mean over seeds; shaded: lowest to highest; thin: seeds.";
-  if (!means.length) { byId("curves").replaceChildren(); return Promise.resolve(); }
+  if (!means.length) {
+    byId("curves").replaceChildren();
+    byId("curves-note").textContent = "No evaluation to show.";
+    return Promise.resolve();
+  }
   const layer = [
     { data: { values: means }, mark: { type: "area", opacity: 0.15 }, encoding: { x, y: y("low"), y2: { field: "high" }, color: c } },
     { data: { values: seeds }, mark: { type: "line", strokeWidth: 1, opacity: 0.45 }, encoding: { x, y: y("value"), color: c, detail: { field: "run" } } },
@@ -181,11 +191,24 @@ function drawHypergraph(found) {
 function drawExplanation() {
   byId("explained").hidden = !data.explanations.length;
   const found = data.explanations[byId("explanation").selectedIndex];
-  return found ? Promise.all([drawHypergraph(found), drawBars(found)]) : Promise.resolve();
+  if (!found) return Promise.resolve();
+  const raw = new Map(found.representation.map((row) => [row.edge.join(), row]));
+  const parts = found.shares.length ? found.shares.map((row) => row.vertices) : found.representation.map((row) => row.edge);
+  const share = new Map(found.shares.map((row) => [row.vertices.join(), `${(100 * row.share).toFixed(2)}%`]));
+  byId("numbers").replaceChildren();
+  fillTable(byId("numbers"), `${found.steps.toLocaleString("en")} greedy steps`, ["vertices", "joints", "variance", "mean", "lowest", "highest"], parts.map((part) => {
+    const row = raw.get(part.join());
+    const told = row ? [row.mean, row.lowest, row.highest].map(number) : ["", "", ""];
+    return [braced(part), part.map((v) => found.names[v] ?? "").join(" + "), share.get(part.join()) ?? "", ...told];
+  }));
+  return Promise.all([drawHypergraph(found), drawBars(found)]);
 }
 
+let filmed = "";
 function drawVideos() {
   byId("films").hidden = !data.videos.length;
+  if (filmed === JSON.stringify(data.videos)) return; // One that is playing plays on.
+  filmed = JSON.stringify(data.videos);
   byId("videos").replaceChildren();
   for (const video of data.videos) {
     element("p", video.name, byId("videos"));
@@ -196,6 +219,7 @@ function drawVideos() {
 
 function choose(select, values) {
   const before = select.value;
+  if (JSON.stringify([...select.options].map((option) => option.value)) === JSON.stringify(values)) return;
   select.replaceChildren();
   values.forEach((value) => { element("option", value, select).value = value; });
   if (values.includes(before)) select.value = before;
@@ -203,8 +227,11 @@ function choose(select, values) {
 
 function listAgents() {
   const box = byId("agents");
+  const agents = unique(data.runs.filter((run) => run.env === byId("env").value).map((run) => run.agent));
+  if (box.dataset.agents === JSON.stringify(agents)) return; // The keyboard's place is kept.
+  box.dataset.agents = JSON.stringify(agents);
   box.querySelectorAll("label").forEach((label) => label.remove());
-  for (const agent of unique(data.runs.filter((run) => run.env === byId("env").value).map((run) => run.agent))) {
+  for (const agent of agents) {
     const label = element("label", undefined, box);
     const tick = element("input", undefined, label);
     tick.type = "checkbox"; tick.checked = !hidden.has(agent);
@@ -236,7 +263,10 @@ drawn.then(() => { document.body.dataset.drawn = "yes"; });
 if (data.live) {
   setInterval(async () => {
     const answer = await fetch("data.json", { cache: "no-store" }).catch(() => null);
-    if (!answer || !answer.ok) return;
+    if (!answer || !answer.ok) {
+      byId("about").textContent = "Not updated any more: what serves this page does not answer.";
+      return;
+    }
     const text = await answer.text();
     if (text === JSON.stringify(data)) return;
     const newer = JSON.parse(text);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import re
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -28,28 +28,45 @@ def server(port: int, look: Look) -> ThreadingHTTPServer:
             path = self.path.split("?")[0]
             if host not in HOSTS:
                 self.send_error(HTTPStatus.FORBIDDEN)
-            elif path == "/":
-                data, films = look()
+                return
+            try:
+                self._answer(path, *look())
+            except (ConnectionError, BrokenPipeError):  # Whoever asked has gone.
+                self.close_connection = True
+            except (OSError, ValueError) as error:
+                self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR, explain=str(error))
+
+        def _answer(self, path: str, data: dict[str, Any], films: list[tuple[str, Path]]) -> None:
+            if path == "/":
                 self._send("text/html; charset=utf-8", html(data, _addresses(films), live=True))
             elif path == "/data.json":
-                data, films = look()
                 shown = {**data, "videos": _addresses(films), "live": True}
                 self._send("application/json", as_script(shown))
             else:
-                self._send_film(path)
+                # A film by its number: no path is ever taken from an address.
+                numbered = {f"/film/{k}": file for k, (_, file) in enumerate(films)}
+                if path in numbered:
+                    self._send_film(numbered[path])
+                else:
+                    self.send_error(HTTPStatus.NOT_FOUND)
 
-        def _send_film(self, path: str) -> None:
-            """A film by its number: no path is ever taken from an address."""
-            films = {f"/film/{k}": file for k, (_, file) in enumerate(look()[1])}
-            if path not in films:
-                self.send_error(HTTPStatus.NOT_FOUND)
+        def _send_film(self, file: Path) -> None:
+            """A film, or the piece of it that a player asks for."""
+            body = file.read_bytes()
+            asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range") or "")
+            first = int(asked[1]) if asked else 0
+            last = min(int(asked[2]), len(body) - 1) if asked and asked[2] else len(body) - 1
+            if asked and first >= len(body):
+                self.send_error(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
                 return
-            with films[path].open("rb") as film:
-                self.send_response(HTTPStatus.OK)
-                self.send_header("Content-Type", "video/mp4")
-                self.send_header("Content-Length", str(films[path].stat().st_size))
-                self.end_headers()
-                shutil.copyfileobj(film, self.wfile)
+            self.send_response(HTTPStatus.PARTIAL_CONTENT if asked else HTTPStatus.OK)
+            self.send_header("Content-Type", "video/mp4")
+            self.send_header("Accept-Ranges", "bytes")
+            self.send_header("Content-Length", str(last + 1 - first))
+            if asked:
+                self.send_header("Content-Range", f"bytes {first}-{last}/{len(body)}")
+            self.end_headers()
+            self.wfile.write(body[first : last + 1])
 
         def _send(self, kind: str, text: str) -> None:
             body = text.encode()
