@@ -84,6 +84,8 @@ def test_runs_are_found_named_and_summed_up(tmp_path, capsys):
     told, left_out = capsys.readouterr()
     assert "short: it has come to step 10 only" in left_out
     assert "nan: its score is nan" in left_out
+    assert main(["table", str(tmp_path), "--at", "5"]) == 1  # Before any evaluation.
+    assert "no run with an evaluation" in capsys.readouterr().err
     assert "other/config.json is damaged" in left_out
     assert left_out.count("\n") == 3
     assert "No two environments have runs of every agent" in " ".join(told.split())

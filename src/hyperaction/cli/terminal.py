@@ -20,6 +20,7 @@ STOPPED = 130
 
 
 def unknown(kind: str, name: str, names: list[str]) -> str:
+    """That nothing has this name, and which one was meant."""
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean '{near[0]}'?" if near else f"there is {', '.join(names)}"
     return f"no {kind} is called '{name}'; {hint} (hyperaction --help)"
@@ -51,6 +52,7 @@ def progress_bar(console: Any, *more: str) -> Any:
 
 
 def need(module: str, *, extra: str, unless: str = "") -> None:
+    """Refuses to go on without a module that an extra brings."""
     if find_spec(module) is None:
         otherwise = f" (or {unless})" if unless else ""
         raise UserError(f"this needs {module}: pip install 'hyperaction[{extra}]'{otherwise}")

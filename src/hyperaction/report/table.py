@@ -87,7 +87,9 @@ def score(evaluations: Sequence[dict[str, Any]], last: int, at: int) -> tuple[fl
         raise ValueError("its evaluations lack a step or a return") from None
     if at and rows[-1][0] < at:
         raise ValueError(f"it has come to step {rows[-1][0]:,} only")
-    counted = [row for row in rows if not at or row[0] <= at] or rows[:1]
+    counted = [row for row in rows if not at or row[0] <= at]
+    if not counted:
+        raise ValueError(f"its first evaluation is at step {rows[0][0]:,}")
     mean = float(np.mean([value for _, value in counted[-last:]]))
     if not np.isfinite(mean):
         raise ValueError(f"its score is {mean}")
