@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 import tyro
 
-from hyperaction.environments import Single
 from hyperaction.options import defaults
 from hyperaction.replay import Priorities, Ring, Transition
 from hyperaction.running.prepared import Prepared
-from hyperaction.runs import Run, arrays
-from hyperaction.runs.checkpoints import Checkpoints, concatenated
+from hyperaction.runs import Run
+from hyperaction.runs.checkpoints import Checkpoints, Growth
 from hyperaction.training import learning
+from tests.killing import KilledError, Killer
 
 REACHER = [
     "train", "ReacherBulletEnv-v0", "--agent", "hg-rainbow", "--rank", "2", "--steps", "600",
@@ -85,38 +85,6 @@ def test_a_run_that_is_killed_is_the_run_that_never_stopped(whole, tmp_path):
 def written(out):
     file = out / "metrics.jsonl"
     return file.read_bytes().splitlines() if file.exists() else []
-
-
-class KilledError(BaseException):
-    """As sudden as a kill, but in one process."""
-
-
-class Killer:
-    """Raises at the n-th of all moments that are watched: steps, writes, renames, log lines."""
-
-    def __init__(self, monkeypatch):
-        self.left, self.seen = None, []
-        self._watch(monkeypatch, Single, "step")
-        self._watch(monkeypatch, arrays, "save_file")
-        self._watch(monkeypatch, arrays.os, "replace")
-        self._watch(monkeypatch, Run, "log")
-        self._watch(monkeypatch, Checkpoints, "_prune")
-
-    def _watch(self, monkeypatch, owner, name):
-        work = getattr(owner, name)
-
-        def watched(*args, **options):
-            self.seen.append(name)
-            if self.left is not None:
-                self.left -= 1
-                if self.left < 0:
-                    if name == "log":  # Half a line is written.
-                        args[0]._metrics.write('{"kind": "tr')
-                        args[0]._metrics.flush()
-                    raise KilledError
-            return work(*args, **options)
-
-        monkeypatch.setattr(owner, name, watched)
 
 
 def test_stopping_at_any_moment_changes_nothing(whole, tmp_path, monkeypatch):
@@ -255,17 +223,15 @@ def test_checkpoints_hold_replay_in_pieces(tmp_path, capacity):
         ring.add(transition)
         if number % 3 == 2:
             first = max(saved, ring.oldest)
-            checkpoints.write(
-                {"agent": {}, "added": ring.added}, {"x": np.array(number)}, ring.since(first),
-                first=first, keep_from=ring.oldest,
-            )  # fmt: skip
+            growth = Growth(first, ring.oldest, ring.since(first))
+            checkpoints.write({"agent": {}}, {"x": np.array(number)}, {"replay": growth})
             saved = ring.added
             found, problems = Checkpoints(tmp_path).latest()
             assert not problems
             assert found.arrays["x"] == number
             again = Ring(capacity, (2,), 1)
-            again.added = found.state["added"]
-            again.refill(again.oldest, concatenated(found.replay, again.oldest))
+            for piece in found.replay:
+                again.refill(piece.first, piece.read())
             assert again.added == ring.added
             for ours, theirs in zip(again.arrays[:5], ring.arrays[:5], strict=True):
                 np.testing.assert_array_equal(ours, theirs)

@@ -23,9 +23,9 @@ PADDING = 1.5
 """Tables share a stack when the largest is at most this many times the smallest."""
 
 
-def head_width(num_heads: int, total_width: int = TOTAL_WIDTH) -> int:
-    """The paper's heuristic: the total divided over the heads, rounded up to a multiple of five."""
-    return 5 * math.ceil(total_width / num_heads / 5)
+def head_width(num_heads: int, total_width: int = TOTAL_WIDTH, multiple: int = 5) -> int:
+    """The paper's heuristic: the total divided over the heads, rounded up to a multiple."""
+    return multiple * math.ceil(total_width / num_heads / multiple)
 
 
 class Blocks(eqx.Module):

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperaction.runs.checkpoints import Checkpoint, concatenated
+from hyperaction.runs.checkpoints import Checkpoint
 from hyperaction.saving import arrays_of, filled
 from hyperaction.training import DivergedError, Episode, Flat, Phase, Training
 
@@ -34,6 +34,11 @@ def snapshot(training: Training) -> Snapshot:
     if phase.actions:
         arrays["phase.actions"] = np.stack(phase.actions)
     arrays["env.observation"] = training.env.observation
+    if training.env.episode_start is not None:
+        arrays["env.episode_start"] = training.env.episode_start
+    for place, kept in enumerate(training.kept):
+        if kept is not None:
+            arrays[f"kept.{place}"] = kept
     if training.next_greedy is not None:  # Computed anew by itself, it might differ in a last bit.
         arrays["next_greedy"] = np.asarray(training.next_greedy)
     for place, n_step in enumerate(training.n_steps):
@@ -47,7 +52,8 @@ def snapshot(training: Training) -> Snapshot:
         "empty_since": training.empty_since,
         "random": training.random.bit_generator.state,
         "explorer": training.explorer.state(),
-        "replay_added": training.ring.added,
+        "replay": training.ring.state(),
+        "replay_added": {name: stream.added for name, stream in training.ring.streams.items()},
         "totals": training.totals,
         "lengths": training.lengths,
         "phase": {
@@ -88,39 +94,38 @@ def restore(training: Training, checkpoint: Checkpoint) -> bool:
     phase.episodes = [Episode(*episode) for episode in saved["episodes"]]
     phase.losses, phase.over = saved["losses"], saved["over"]
     phase.actions = list(arrays.get("phase.actions", ()))
-    if not _restore_env(training, arrays["env.observation"]):
+    if not _restore_env(training, arrays):
         return False
+    training.kept = [arrays.get(f"kept.{place}") for place in range(training.env.count)]
     if "next_greedy" in arrays:
         training.next_greedy = jax.numpy.asarray(arrays["next_greedy"])
     return True
 
 
 def _restore_replay(training: Training, checkpoint: Checkpoint) -> None:
-    added = checkpoint.state["replay_added"]
-    training.ring.added = added
-    oldest = training.ring.oldest
-    training.ring.refill(oldest, concatenated(checkpoint.replay, oldest))
-    if training.ring.added != added:
-        raise ValueError(
-            f"the checkpoint's replay has {training.ring.added} transitions of {added}"
-        )
+    ring, state = training.ring, checkpoint.state
+    for piece in checkpoint.replay:
+        ring.streams[piece.stream].refill(piece.first, piece.read())
+    for name, stream in ring.streams.items():
+        if stream.added != state["replay_added"][name]:
+            wanted = state["replay_added"][name]
+            raise ValueError(f"the checkpoint's {name} has {stream.added} entries of {wanted}")
+    ring.restore(state["replay"])
     if training.priorities is not None:
         training.priorities.refill(
             checkpoint.arrays["priorities"], checkpoint.state["largest_priority"]
         )
 
 
-def _restore_env(training: Training, observation: NDArray[np.float32]) -> bool:
+def _restore_env(training: Training, arrays: Arrays) -> bool:
     training.remake_env()
+    if "env.episode_start" in arrays:
+        training.env.back_to(arrays["env.episode_start"])
     for actions in training.phase.actions:
         training.env.step(actions)
-    if np.array_equal(training.env.observation, observation):
+    if np.array_equal(training.env.observation, arrays["env.observation"]):
         return True
     training.remake_env()
     training.phase.actions = []
-    for n_step in training.n_steps:
-        n_step.steps.clear()
-    training.totals, training.lengths = [0.0] * training.env.count, [0] * training.env.count
-    for place in range(training.env.count):
-        training.explorer.restart(place)
+    training.begin_episodes()
     return False

@@ -24,7 +24,9 @@ from hyperaction.agents.settings import (
     with_rank,
 )
 from hyperaction.environments import Environments, Factored, Single, Vector, make_env
-from hyperaction.environments.actions import ActionMap, action_map, continuous, fits
+from hyperaction.environments.actions import ActionMap, fits
+from hyperaction.environments.atari import is_atari
+from hyperaction.environments.factored import actions_of
 from hyperaction.saving import Saved, arrays_of, filled, load, save
 from hyperaction.training import (
     Callback,
@@ -46,7 +48,8 @@ class Learner:
     Args:
         env: A Gymnasium environment, a vector of them, or an id.
         rank: All hyperedges up to this order; by default the agent's own.
-        preset: `"physical"`, the paper's settings, or `"modern"`, which learns faster.
+        preset: `"physical"` or `"atari"`, the paper's settings, or `"modern"`, which learns faster;
+            by default the first, or the second where the id is that of a game of ALE/.
         seed: Where all random numbers come from.
         bins: Sub-actions per dimension of a `Box` action space: one number, or one per dimension.
         action_shape: The sizes that a `Discrete` action space is the product of.
@@ -60,18 +63,20 @@ class Learner:
         env: AnyEnv,
         *,
         rank: int | None = None,
-        preset: PresetName = "physical",
+        preset: PresetName | None = None,
         seed: int = 0,
         bins: Sequence[int] | int = 5,
         action_shape: Sequence[int] = (),
         **changes: Any,
     ) -> None:
-        settings = _settings(self.name, preset, rank, changes)
+        name = env if isinstance(env, str) else ""
+        usual: PresetName = "atari" if is_atari(name) else "physical"
+        settings = _settings(self.name, preset or usual, rank, changes)
         bins = (bins,) if isinstance(bins, int) else tuple(bins)
         raw = make_env(env) if isinstance(env, str) else env
         space = raw.single_action_space if isinstance(raw, VectorEnv) else raw.action_space
         real = self.name == "ddpg"
-        actions = continuous(space) if real else action_map(space, bins, action_shape)
+        actions = actions_of(name, space, bins, action_shape, real_actions=real)
         self._begin(_environments(raw, actions), settings, seed)
 
     def _begin(self, env: Environments, settings: LoopSettings, seed: int) -> None:
@@ -205,12 +210,14 @@ class Learner:
         if not fits(self.actions, space):
             raise ValueError(f"the agent's actions are not those of the environment, {space}")
 
-    def _observations(self, observation: Any) -> tuple[NDArray[np.float32], bool]:
+    def _observations(self, observation: Any) -> tuple[NDArray[Any], bool]:
         if self.training is not None and self.training.env.is_raw(observation):
             return self.training.env.flatten(observation)[None], True
         if isinstance(observation, (dict, tuple)):
             raise ValueError("to act on a Dict or Tuple, load the agent with env=; one at a time")
-        array = np.asarray(observation, np.float32)
+        array = np.asarray(observation)
+        if array.dtype != np.uint8:  # Images stay bytes.
+            array = array.astype(np.float32, copy=False)
         if array.shape == self.observation_shape:
             return array[None], True
         if array.shape[1:] == self.observation_shape:

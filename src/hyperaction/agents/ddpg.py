@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Num, PRNGKeyArray
 
 from hyperaction.agents.exploration import Noise
 from hyperaction.agents.minibatch import Learned, Minibatch
@@ -29,8 +29,8 @@ class Actor(eqx.Module):
     def __init__(self, sizes: tuple[int, ...], *, key: PRNGKeyArray) -> None:
         self.layers = _layers(sizes[:-1], sizes[1:], key)
 
-    def __call__(self, observation: Float[Any, "*shape"]) -> Float[Array, " action"]:
-        x = jnp.ravel(observation)
+    def __call__(self, observation: Num[Any, "*shape"]) -> Float[Array, " action"]:
+        x = jnp.ravel(observation).astype(jnp.float32)
         for layer in self.layers[:-1]:
             x = jax.nn.relu(layer(x))
         return jnp.tanh(self.layers[-1](x))
@@ -46,9 +46,10 @@ class Critic(eqx.Module):
         self.layers = _layers(tuple(fan_in), sizes[1:], key)
 
     def __call__(
-        self, observation: Float[Any, "*shape"], action: Float[Array, " action"]
+        self, observation: Num[Any, "*shape"], action: Float[Array, " action"]
     ) -> Float[Array, ""]:
-        x = jnp.concatenate([jax.nn.relu(self.layers[0](jnp.ravel(observation))), action])
+        observed = jnp.ravel(observation).astype(jnp.float32)
+        x = jnp.concatenate([jax.nn.relu(self.layers[0](observed)), action])
         for layer in self.layers[1:-1]:
             x = jax.nn.relu(layer(x))
         return self.layers[-1](x)[0]
@@ -109,7 +110,7 @@ class DDPGAgent(eqx.Module):
         return DDPGState(online, target, (actor.init(online.actor), critic.init(online.critic)))
 
     def act(
-        self, state: DDPGState, observation: Float[Any, "*shape"], mask: Bool[Any, "..."] | None
+        self, state: DDPGState, observation: Num[Any, "*shape"], mask: Bool[Any, "..."] | None
     ) -> Float[Array, " action"]:
         """The policy's action."""
         if mask is not None:

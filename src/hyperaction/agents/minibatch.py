@@ -10,11 +10,11 @@ from jaxtyping import Array, Bool, Float, Num
 class Minibatch(NamedTuple):
     """Transitions to learn from, and what each one weighs."""
 
-    observation: Float[Array, "batch *shape"]
+    observation: Num[Array, "batch *shape"]
     action: Num[Array, "batch vertices"]
     reward: Float[Array, " batch"]
     discount: Float[Array, " batch"]
-    next_observation: Float[Array, "batch *shape"]
+    next_observation: Num[Array, "batch *shape"]
     next_mask: Bool[Array, "batch entries"] | None
     weight: Float[Array, " batch"] | None
 

@@ -10,7 +10,7 @@ from hyperaction.hypergraph import HIGHEST, Hypergraph
 MixerName = Literal["sum", "mean", "universal", "monotonic-linear", "monotonic", "qmix"]
 BranchingName = Literal["none", "mean", "max", "independent"]
 AgentName = Literal["dqn", "hgqn", "rainbow", "hg-rainbow", "bdqn", "ddpg"]
-PresetName = Literal["physical", "modern"]
+PresetName = Literal["physical", "modern", "atari"]
 
 
 def _check_kind(option: str, value: Any, kind: Any) -> None:
@@ -50,9 +50,11 @@ class LoopSettings:
     polyak: float = 0.0
     """The share of the online network mixed into the target at every update, instead of copies."""
     replay_size: int = 100_000
-    """Transitions that are kept."""
+    """Transitions that are kept; of images, frames."""
     replay_start: int = 10_000
     """Steps before learning starts."""
+    reward_clip: float = 0.0
+    """The largest reward to learn from, and the lowest below zero; 0 is no limit."""
 
     def __post_init__(self) -> None:
         for option, kind in get_type_hints(type(self)).items():
@@ -63,6 +65,8 @@ class LoopSettings:
         for option in ("discount", "polyak", "epsilon"):
             if not 0.0 <= getattr(self, option, 0.0) <= 1.0:
                 raise ValueError(f"{_flag(option)} {getattr(self, option)} is not in 0 to 1")
+        if not 0.0 <= self.reward_clip < float("inf"):
+            raise ValueError(f"--reward-clip {self.reward_clip} is not a number from 0 on")
         for option in ("learning_rate", "actor_learning_rate", "optimiser_epsilon", "noise"):
             if getattr(self, option, 1.0) <= 0.0:
                 raise ValueError(f"{_flag(option)} {getattr(self, option)} is not above 0")
@@ -91,10 +95,15 @@ class ValueSettings(LoopSettings):
     values, or each towards its own."""
     network: Literal["mlp", "cnn"] = "mlp"
     """The state network: fully connected layers, or DQN's convolutions for images of bytes."""
+    padding: Literal["same", "valid"] = "same"
+    """What the convolutions do at the borders of an image: pad it with zeros, as Dopamine's do, or
+    stay inside it."""
     hidden: tuple[int, ...] = (600, 400)
     """Hidden units of the fully connected state network's layers."""
     total_width: int = 400
     """Hidden units over all heads, and of the value stream."""
+    width_multiple: int = 5
+    """Each head's share of them is rounded up to a multiple of this."""
     layer_norm: bool = False
     """Normalise the fully connected state network's layers."""
     dueling: bool = False
@@ -122,8 +131,8 @@ class ValueSettings(LoopSettings):
             raise ValueError(f"--epsilon-steps {self.epsilon_steps} is below 1")
         if self.gradient_clip < 0:
             raise ValueError(f"--gradient-clip {self.gradient_clip} is below 0")
-        if min((self.total_width, *self.hidden)) < 1:
-            raise ValueError("--hidden and --total-width count units, 1 at least")
+        if min((self.total_width, self.width_multiple, *self.hidden)) < 1:
+            raise ValueError("--hidden, --total-width and --width-multiple are 1 at least")
         if self.network == "cnn" and self.layer_norm:
             raise ValueError("--layer-norm is for --network mlp; the convolutions have none")
         if self.branching != "none" and self.mixer != "sum":
@@ -213,18 +222,45 @@ PRESETS: dict[PresetName, dict[str, Any]] = {
         "epsilon": 0.1,
         "epsilon_steps": 1,
     },
+    "atari": {
+        "network": "cnn",
+        "total_width": 512,
+        "width_multiple": 1,
+        "loss": "huber",
+        "optimiser": "rmsprop",
+        "learning_rate": 0.00025,
+        "optimiser_epsilon": 0.00001,
+        "minibatch": 32,
+        "update_period": 4,
+        "target_period": 8_000,
+        "replay_size": 1_000_000,
+        "replay_start": 20_000,
+        "epsilon": 0.01,
+        "epsilon_steps": 250_000,
+        "reward_clip": 1.0,
+    },
 }
 """What a preset changes of the paper's settings for physical control."""
+
+ATARI_HYPERGRAPH = {"orders": (1, 2, 3)}
+ATARI_RAINBOW = {"optimiser": "adam", "learning_rate": 0.0000625, "optimiser_epsilon": 0.00015}
+ATARI: dict[AgentName, dict[str, Any]] = {
+    "hgqn": ATARI_HYPERGRAPH,
+    "rainbow": ATARI_RAINBOW,
+    "hg-rainbow": ATARI_HYPERGRAPH | ATARI_RAINBOW,
+}
+"""What the paper's agents have of their own in Atari games."""
 
 
 MOST_VERTICES = 1_000
 
 
 def preset(agent: AgentName, name: PresetName) -> LoopSettings:
-    """An agent's settings: the paper's for physical control, or ones that learn faster."""
+    """An agent's settings: the paper's for its studies, or ones that learn faster."""
     if agent == "ddpg" and name != "physical":
         raise ValueError(f"--preset {name} is for Q-learning agents; ddpg has --preset physical")
-    return replace(AGENTS[agent], **PRESETS[name])
+    own = ATARI.get(agent, {}) if name == "atari" else {}
+    return replace(AGENTS[agent], **PRESETS[name] | own)
 
 
 def with_rank(agent: AgentName, settings: LoopSettings, rank: int) -> LoopSettings:

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Num, PRNGKeyArray
 
 from hyperaction.agents.adam import adam
 from hyperaction.agents.exploration import EpsilonGreedy
@@ -58,7 +58,9 @@ class ValueAgent(eqx.Module):
         settings = self.settings
         state_network: MLP | NatureCNN
         if settings.network == "cnn":
-            state_network = NatureCNN(self.observation_shape, key=state_key)
+            state_network = NatureCNN(
+                self.observation_shape, padding=settings.padding.upper(), key=state_key
+            )
         else:
             state_network = MLP(
                 self.observation_shape,
@@ -70,7 +72,9 @@ class ValueAgent(eqx.Module):
             self.hypergraph,
             state_network,
             mixer=settings.mixer,
-            width=head_width(self.hypergraph.num_edges, settings.total_width),
+            width=head_width(
+                self.hypergraph.num_edges, settings.total_width, settings.width_multiple
+            ),
             dueling=settings.dueling,
             value_width=settings.total_width,
             key=network_key,
@@ -82,7 +86,7 @@ class ValueAgent(eqx.Module):
     def act(
         self,
         state: ValueState,
-        observation: Float[Any, "*shape"],
+        observation: Num[Any, "*shape"],
         mask: Bool[Any, " entries"] | None = None,
     ) -> Int[Array, " vertices"]:
         """The greedy action."""

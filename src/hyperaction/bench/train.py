@@ -29,7 +29,7 @@ from hyperaction.checkpointing import snapshot
 from hyperaction.environments import Single
 from hyperaction.environments.actions import described
 from hyperaction.runs import Run
-from hyperaction.runs.checkpoints import Checkpoints
+from hyperaction.runs.checkpoints import Checkpoints, Growth
 from hyperaction.training import Training
 
 ENV = "HalfCheetahBulletEnv-v0"
@@ -248,7 +248,7 @@ def _logging(training: Training) -> float:
     metrics = dict.fromkeys(("step", "episodes", "return", "lowest", "highest", "length"), 1.0)
     replay = {
         name: np.resize(array, (PHASE, *array.shape[1:]))
-        for name, array in training.ring.since(0).items()
+        for name, array in training.ring.streams["replay"].since(0).items()
     }
     with tempfile.TemporaryDirectory() as place, Run(Path(place) / "run", {}) as run:
         run.go_on(0, 0)
@@ -260,7 +260,8 @@ def _logging(training: Training) -> float:
             state, arrays = snapshot(training)
             first = phase * PHASE
             state["agent"] = {"actions": described(training.env.actions)}
-            checkpoints.write(state, arrays, replay, first=first, keep_from=first - 10 * PHASE)
+            growth = Growth(first, first - 10 * PHASE, replay)
+            checkpoints.write(state, arrays, {"replay": growth})
             for _ in range(2):  # One to train in, one to be judged in.
                 env = environments.make(ENV)
                 env.reset(seed=0)

@@ -15,6 +15,7 @@ import numpy as np
 from hyperaction import environments
 from hyperaction.bench.train import ENV, WARM_UP, paper_agent
 from hyperaction.environments import Single, make_env
+from hyperaction.replay import Ring
 from hyperaction.training import Training
 
 NETWORK = [600, 400, 400]
@@ -29,6 +30,7 @@ def start(started: float, rank: int) -> dict[str, float]:
         training.advance()
     training.loss.block_until_ready()
     seconds = time.time() - started
+    assert isinstance(training.ring, Ring)
     for array in training.ring.arrays:  # Memory counts when it is first written to.
         if array is not None:
             array[len(training.ring) :] = 1

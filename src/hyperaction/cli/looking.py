@@ -23,16 +23,16 @@ def compare(args: Sequence[str]) -> None:
     from rich.console import Console
 
     from hyperaction.report import compare as report
-    from hyperaction.runs import read_metrics
+    from hyperaction.runs import read_curve
     from hyperaction.runs.remote import to_read
-    from hyperaction.studies.physical import published
+    from hyperaction.studies import published
 
     curves = []
     for given in options.runs:
         out = to_read(given)
-        config, rows = run_config(out), read_metrics(out, "eval")
+        config, rows = run_config(out), read_curve(out)
         if not rows:
-            raise UserError(f"{out} has no evaluation yet", code=1)
+            raise UserError(f"{out} has no result yet", code=1)
         steps, returns = (np.array([row[key] for row in rows]) for key in ("step", "return"))
         curve = report.Curve(given.resolve().name, config["env"], steps, returns)
         curves.append((curve, published(config)))
@@ -54,7 +54,7 @@ def table(args: Sequence[str]) -> None:
     from rich.console import Console
 
     from hyperaction.report import table as report
-    from hyperaction.runs import read_metrics
+    from hyperaction.runs import read_curve
     from hyperaction.runs.remote import to_read
 
     folders = [to_read(folder) for folder in options.folders]
@@ -63,8 +63,8 @@ def table(args: Sequence[str]) -> None:
     results = []
     for out, config in configs.items():
         try:
-            evaluations = read_metrics(out, "eval") if (out / "metrics.jsonl").exists() else []
-            scored = report.score(evaluations, options.last, options.at)
+            curve = read_curve(out) if (out / "metrics.jsonl").exists() else []
+            scored = report.score(curve, options.last, options.at)
             results.append(report.Result(config["env"], agents[out], *scored))
         except ValueError as error:
             left_out.append(f"{out}: {error}")

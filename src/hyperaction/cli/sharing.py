@@ -59,9 +59,9 @@ def _page_data(folders: Sequence[Any], last: int) -> tuple[dict[str, Any], list[
     """What a page about runs shows, and their films."""
     from hyperaction.report.page import data as page
     from hyperaction.report.page.films import find
-    from hyperaction.runs import read_metrics
+    from hyperaction.runs import read_curve, read_metrics
     from hyperaction.runs.remote import to_read
-    from hyperaction.studies.physical import published
+    from hyperaction.studies import published
 
     names = {out: name for name, out in page.named([to_read(folder) for folder in folders])}
     found = []
@@ -69,7 +69,7 @@ def _page_data(folders: Sequence[Any], last: int) -> tuple[dict[str, Any], list[
     for out, config in configs.items():
         there = (out / "metrics.jsonl").exists()
         try:
-            rows = [read_metrics(out, kind) if there else [] for kind in ("eval", "train")]
+            rows = [read_curve(out), read_metrics(out, "train")] if there else [[], []]
         except ValueError as error:
             left_out.append(str(error))
             continue

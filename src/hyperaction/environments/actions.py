@@ -78,6 +78,16 @@ class Product(NamedTuple):
         return self.start + int(np.ravel_multi_index(tuple(action), self.sizes))
 
 
+class Listed(NamedTuple):
+    """A `Discrete` whose actions are listed by their sub-actions, the last one changing fastest."""
+
+    sizes: tuple[int, ...]
+    actions: tuple[int, ...]
+
+    def __call__(self, action: NDArray[np.int32]) -> int:
+        return self.actions[int(np.ravel_multi_index(tuple(action), self.sizes))]
+
+
 def action_map(
     space: spaces.Space[Any], bins: Sequence[int] = (5,), shape: Sequence[int] = ()
 ) -> ActionMap:
@@ -138,6 +148,8 @@ def _discretised(space: spaces.Box, bins: tuple[int, ...]) -> Discretised:
 def fits(actions: ActionMap, space: spaces.Space[Any]) -> bool:
     """Whether a space is like the one that the actions were made for."""
     try:
+        if isinstance(actions, Listed):
+            return isinstance(space, spaces.Discrete) and space.n == len(actions.actions)
         if isinstance(actions, Continuous):
             again: ActionMap = continuous(space)
         else:
@@ -157,11 +169,12 @@ def described(actions: ActionMap) -> dict[str, Any]:
 def restored(description: dict[str, Any]) -> ActionMap:
     """The factored action space that was described."""
     fields = dict(description)
-    kind = {"Discretised": Discretised, "Continuous": Continuous, "Direct": Direct}.get(
-        fields.pop("kind")
-    )
-    if kind is None:
+    name = fields.pop("kind")
+    if name == "Product":
         return Product(tuple(fields["sizes"]), fields["start"])
+    if name == "Listed":
+        return Listed(tuple(fields["sizes"]), tuple(fields["actions"]))
+    kind = {"Discretised": Discretised, "Continuous": Continuous, "Direct": Direct}[name]
     for name in ("sizes", "shape"):
         if name in fields:
             fields[name] = tuple(fields[name])

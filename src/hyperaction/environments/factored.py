@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.wrappers import FrameStackObservation
 from numpy.typing import NDArray
 
-from hyperaction.environments import physical
+from hyperaction.environments import atari, physical
 from hyperaction.environments.actions import ActionMap, action_map, continuous
 from hyperaction.environments.faults import (
     EnvironmentFaultError,
@@ -26,7 +27,7 @@ from hyperaction.environments.faults import (
 class Step(NamedTuple):
     """What an environment answered."""
 
-    observation: NDArray[np.float32]
+    observation: NDArray[Any]
     reward: float
     terminated: bool
     truncated: bool
@@ -44,10 +45,10 @@ class Factored:
         # Kept: wrappers look it up one after the other.
         self._observation_space = env.observation_space
         self.observation_shape = flat_shape(env.observation_space, name)
+        self.observation_dtype = flat_dtype(env.observation_space)
+        self.frames = frames_in(env)
 
-    def reset(
-        self, seed: int | None = None
-    ) -> tuple[NDArray[np.float32], NDArray[np.bool_] | None]:
+    def reset(self, seed: int | None = None) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """Starts an episode."""
         observation, info = self.env.reset(seed=seed)
         return self._checked(observation), _mask(info)
@@ -67,11 +68,11 @@ class Factored:
         """Frees what the environment holds."""
         self.env.close()
 
-    def flatten(self, observation: Any) -> NDArray[np.float32]:
+    def flatten(self, observation: Any) -> NDArray[Any]:
         """An observation as the environment gives it, ready for a network."""
         return flattened(self._observation_space, observation)
 
-    def _checked(self, observation: Any) -> NDArray[np.float32]:
+    def _checked(self, observation: Any) -> NDArray[Any]:
         try:
             flat = self.flatten(observation)
         except Exception as error:
@@ -95,12 +96,29 @@ def flat_shape(space: spaces.Space[Any], name: str) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def flattened(space: spaces.Space[Any], observation: Any) -> NDArray[np.float32]:
-    """An observation of a space as an array of floats."""
+def flat_dtype(space: spaces.Space[Any]) -> type[np.generic]:
+    """What the numbers of flattened observations are: bytes stay bytes, all else are floats."""
+    return np.uint8 if isinstance(space, spaces.Box) and space.dtype == np.uint8 else np.float32
+
+
+def flattened(space: spaces.Space[Any], observation: Any) -> NDArray[Any]:
+    """An observation of a space as an array of floats, or of bytes."""
     if not isinstance(space, spaces.Box):
         observation = spaces.flatten(space, observation)
     # A copy: environments may write the next observation into the same array.
-    return np.array(observation, np.float32)
+    return np.array(observation, flat_dtype(space))
+
+
+def frames_in(env: gymnasium.Env[Any, Any]) -> int:
+    """How many frames an observation is a stack of; none if it is no image of bytes."""
+    space, inner = env.observation_space, env
+    if flat_dtype(space) is not np.uint8 or len(space.shape or ()) < 3:
+        return 0
+    while isinstance(inner, gymnasium.Wrapper):
+        if isinstance(inner, FrameStackObservation) and inner.observation_space == space:
+            return int(space.shape[0])  # type: ignore[index]
+        inner = inner.env
+    return 1
 
 
 def _mask(info: dict[str, Any]) -> NDArray[np.bool_] | None:
@@ -128,9 +146,25 @@ def make(
         guard: What surrounds its calls; with one, its exceptions are told as faults.
     """
     env = make_env(name, max_episode_steps, guard)
-    space = env.action_space
-    actions = continuous(space) if real_actions else action_map(space, bins, action_shape)
-    return Factored(env, actions)
+    return Factored(
+        env, actions_of(name, env.action_space, bins, action_shape, real_actions=real_actions)
+    )
+
+
+def actions_of(
+    name: str,
+    space: spaces.Space[Any],
+    bins: Sequence[int] = (5,),
+    action_shape: Sequence[int] = (),
+    *,
+    real_actions: bool = False,
+) -> ActionMap:
+    """How the action space of the environment of that id is factored."""
+    if real_actions:
+        return continuous(space)
+    if atari.is_atari(name) and not action_shape:
+        return atari.JOYSTICK
+    return action_map(space, bins, action_shape)
 
 
 def make_env(
@@ -149,7 +183,11 @@ def make_env(
 def _made(name: str, max_episode_steps: int, render_mode: str | None) -> gymnasium.Env[Any, Any]:
     if physical.is_physical(name):
         physical.register(name)
+    if atari.is_atari(name):
+        atari.register(name)
     try:
+        if atari.is_atari(name):
+            return atari.make_game(name, max_episode_steps, render_mode)
         rendering: dict[str, Any] = {"render_mode": render_mode} if render_mode else {}
         env = gymnasium.make(name, max_episode_steps=max_episode_steps or None, **rendering)
     except gymnasium.error.DependencyNotInstalled as error:

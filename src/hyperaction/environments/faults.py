@@ -21,14 +21,14 @@ class EnvironmentFaultError(RuntimeError):
     """An environment that raised, hung, or gave what nobody can learn from."""
 
 
-def check_observation(observation: NDArray[np.float32], shape: tuple[int, ...]) -> None:
+def check_observation(observation: NDArray[Any], shape: tuple[int, ...]) -> None:
     """Refuses observations of another shape than the space's, and numbers that are not finite."""
     if observation.shape != shape:
         raise EnvironmentFaultError(
             f"the environment gave an observation of shape {observation.shape}; its space says "
             f"{shape}"
         )
-    if not np.isfinite(observation).all():
+    if observation.dtype != np.uint8 and not np.isfinite(observation).all():
         place = tuple(int(index) for index in np.argwhere(~np.isfinite(observation))[0])
         value = observation[place]
         raise EnvironmentFaultError(

@@ -11,8 +11,15 @@ from gymnasium.vector.utils import iterate
 from numpy.typing import NDArray
 
 from hyperaction.environments.actions import ActionMap
-from hyperaction.environments.factored import Factored, flat_shape, flattened
-from hyperaction.environments.faults import EnvironmentFaultError, check_observation, checked_reward
+from hyperaction.environments.atari import begin_again, episode_start
+from hyperaction.environments.factored import Factored, flat_dtype, flat_shape, flattened
+from hyperaction.environments.faults import (
+    EnvironmentFaultError,
+    Guard,
+    check_observation,
+    checked_reward,
+    unguarded,
+)
 
 Masks = NDArray[np.bool_] | None
 
@@ -20,7 +27,7 @@ Masks = NDArray[np.bool_] | None
 class Steps(NamedTuple):
     """What the environments answered; `real` is false where one only began a new episode."""
 
-    observation: NDArray[np.float32]
+    observation: NDArray[Any]
     reward: NDArray[np.float64]
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
@@ -34,20 +41,29 @@ class Environments(Protocol):
     count: int
     actions: ActionMap
     observation_shape: tuple[int, ...]
-    observation: NDArray[np.float32]
+    observation_dtype: type[np.generic]
+    frames: int
+    """How many frames an observation is a stack of; none if it is no image of bytes."""
+    observation: NDArray[Any]
     mask: Masks
     has_limit: bool
     """Whether episodes are known to end."""
+    episode_start: NDArray[np.uint8] | None
+    """What brings the environment back to where its episode began, if it can be had."""
 
     def reset(self, seed: int | None = None) -> None:
         """Starts all episodes."""
+        ...
+
+    def back_to(self, episode_start: NDArray[np.uint8]) -> None:
+        """Begins an episode that had begun before."""
         ...
 
     def step(self, actions: NDArray[Any]) -> Steps:
         """Takes one action in each; what it gives is the true next observation, also at an end."""
         ...
 
-    def flatten(self, observation: Any) -> NDArray[np.float32]:
+    def flatten(self, observation: Any) -> NDArray[Any]:
         """One observation as the environment gives it, ready for a network."""
         ...
 
@@ -68,6 +84,7 @@ class Single:
         self.count = 1
         self.actions = env.actions
         self.observation_shape = env.observation_shape
+        self.observation_dtype, self.frames = env.observation_dtype, env.frames
         self._real = np.ones(1, bool)
         spec = env.env.spec
         self.has_limit = spec is not None and spec.max_episode_steps is not None
@@ -77,6 +94,12 @@ class Single:
         observation, mask = self.env.reset(seed)
         self.observation = observation[None]
         self.mask = None if mask is None else mask[None]
+        self.episode_start = episode_start(self.env.env, observation)
+
+    def back_to(self, episode_start: NDArray[np.uint8]) -> None:
+        """Begins an episode that had begun before."""
+        self.observation = begin_again(self.env.env, episode_start)[None]
+        self.episode_start = episode_start
 
     def step(self, actions: NDArray[Any]) -> Steps:
         """Takes the action; begins anew at an end."""
@@ -86,6 +109,7 @@ class Single:
         if found.terminated or found.truncated:
             start, start_mask = self.env.reset()
             self.observation, self.mask = start[None], self._masks(start_mask)
+            self.episode_start = episode_start(self.env.env, start)
         else:
             self.observation, self.mask = observation, mask
         return Steps(
@@ -97,7 +121,7 @@ class Single:
             self._real,
         )
 
-    def flatten(self, observation: Any) -> NDArray[np.float32]:
+    def flatten(self, observation: Any) -> NDArray[Any]:
         """One observation as the environment gives it, ready for a network."""
         return self.env.flatten(observation)
 
@@ -119,18 +143,31 @@ class Single:
 class Vector:
     """A Gymnasium vector environment, whichever way it begins anew."""
 
-    def __init__(self, env: VectorEnv[Any, Any, Any], actions: ActionMap) -> None:
+    def __init__(
+        self,
+        env: VectorEnv[Any, Any, Any],
+        actions: ActionMap,
+        frames: int | None = None,
+        guard: Guard = unguarded,
+    ) -> None:
         self.env = env
+        self._guard = guard
+        space = env.single_observation_space
+        self.observation_dtype = flat_dtype(space)
+        is_image = self.observation_dtype is np.uint8 and len(space.shape or ()) >= 3
+        self.frames = int(is_image) if frames is None else frames
+        self.episode_start: NDArray[np.uint8] | None = None
         self.count = int(env.num_envs)
         self.actions = actions
-        self.observation_shape = flat_shape(env.single_observation_space, str(env))
+        self.observation_shape = flat_shape(space, str(env))
         self._mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
         self._ended = np.zeros(self.count, bool)
         self.has_limit = False
 
     def reset(self, seed: int | None = None) -> None:
         """Starts all episodes."""
-        observation, info = self.env.reset(seed=seed)
+        with self._guard("reset"):
+            observation, info = self.env.reset(seed=seed)
         self._ended[:] = False
         self.mask = None
         self.observation = self._flat(observation)
@@ -139,10 +176,15 @@ class Vector:
             self.mask = np.ones((self.count, len(first)), bool)
             self.mask = self._masks(info)
 
+    def back_to(self, episode_start: NDArray[np.uint8]) -> None:
+        """Episodes begin at different times, so none is kept."""
+        raise NotImplementedError
+
     def step(self, actions: NDArray[Any]) -> Steps:
         """Takes one action in each."""
         chosen = np.stack([self.actions(action) for action in actions])
-        raw, reward, terminated, truncated, info = self.env.step(chosen)
+        with self._guard("step"):
+            raw, reward, terminated, truncated, info = self.env.step(chosen)
         observation, mask = self._flat(raw), self._masks(info)
         checked_reward(np.sum(reward))
         ended = np.asarray(terminated | truncated)
@@ -161,7 +203,7 @@ class Vector:
             self.mask = _where(ended, self._masks(fresh_info), mask)
         return Steps(observation, np.asarray(reward, float), terminated, truncated, mask, real)
 
-    def flatten(self, observation: Any) -> NDArray[np.float32]:
+    def flatten(self, observation: Any) -> NDArray[Any]:
         """One observation as an environment gives it, ready for a network."""
         return flattened(self.env.single_observation_space, observation)
 
@@ -173,17 +215,17 @@ class Vector:
         """Frees what the environments hold."""
         self.env.close()
 
-    def _finals(self, info: dict[str, Any], ended: NDArray[np.bool_]) -> NDArray[np.float32]:
+    def _finals(self, info: dict[str, Any], ended: NDArray[np.bool_]) -> NDArray[Any]:
         """The observations that ended episodes, among those that go on."""
         observation = self.observation.copy()
         for place in np.flatnonzero(ended):
             observation[place] = self.flatten(info["final_obs"][place])
         return observation
 
-    def _flat(self, observation: Any) -> NDArray[np.float32]:
+    def _flat(self, observation: Any) -> NDArray[Any]:
         if isinstance(self.env.single_observation_space, spaces.Box):
             # A copy: vector environments may write the next observation into the same array.
-            flat = np.array(observation, np.float32)
+            flat = np.array(observation, self.observation_dtype)
         else:
             each = iterate(self.env.observation_space, observation)
             flat = np.stack([self.flatten(one) for one in each])

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperaction.environments.atari import VERTICES, is_atari
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.insight.canonical import Vertices, Weights, canonical, closure, even, variances
 from hyperaction.insight.watching import Seen
@@ -85,6 +86,8 @@ def policy_weights(hypergraph: Hypergraph, actions: Iterable[NDArray[np.int32]])
 
 def joint_names(env: Any) -> list[str]:
     """What the environment calls the dimensions of its actions, if it says; else nothing."""
+    if env.spec is not None and is_atari(env.spec.id):
+        return list(VERTICES)
     raw = env.unwrapped
     readers: list[Callable[[], list[str]]] = [
         lambda: [str(joint.joint_name) for joint in raw.robot.ordered_joints],

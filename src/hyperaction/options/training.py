@@ -22,7 +22,7 @@ from hyperaction.agents.settings import (
 from hyperaction.runs import read_config
 
 if TYPE_CHECKING:
-    from hyperaction.environments import Factored
+    from hyperaction.environments import Environments, Factored
     from hyperaction.environments.faults import Guard
 
 Settings = TypeVar("Settings", bound=LoopSettings)
@@ -42,7 +42,8 @@ class TrainOptions(Generic[Settings]):
     agent: AgentName = "hgqn"
     """The agent; its settings can be changed one by one below."""
     preset: PresetName = "physical"
-    """The paper's settings for physical control, or modern ones that learn faster."""
+    """The paper's settings for physical control or for Atari, or modern ones that learn faster;
+    where the environment is a game of ALE/, atari is the default."""
     rank: int = 0
     """All hyperedges up to this order, instead of --orders; 0 leaves --orders."""
     steps: int = 1_000_000
@@ -50,7 +51,12 @@ class TrainOptions(Generic[Settings]):
     phase_steps: int = 10_000
     """Steps of training between evaluations, at least; phases are whole episodes."""
     evaluation_steps: int = 5_000
-    """Steps of an evaluation, at least; it is whole episodes."""
+    """Steps of an evaluation, at least; it is whole episodes; 0 leaves evaluations out."""
+    checkpoint_steps: int = 0
+    """Steps between checkpoints within a phase; 0 is none but where a phase begins."""
+    envs: int = 1
+    """Environments that are stepped together; their steps count together too, and learning goes
+    with them as with one."""
     seed: int = 0
     """Where all random numbers come from."""
     out: Path = Path("results/run")
@@ -69,9 +75,16 @@ class TrainOptions(Generic[Settings]):
     """The sizes that a Discrete action space is the product of."""
 
     def __post_init__(self) -> None:
-        for option in ("steps", "phase_steps", "evaluation_steps"):
-            if getattr(self, option) < 1:
-                raise ValueError(f"--{option.replace('_', '-')} {getattr(self, option)} is below 1")
+        for option, least in (
+            ("steps", 1),
+            ("phase_steps", 1),
+            ("evaluation_steps", 0),
+            ("checkpoint_steps", 0),
+            ("envs", 1),
+        ):
+            if getattr(self, option) < least:
+                flag = f"--{option.replace('_', '-')}"
+                raise ValueError(f"{flag} {getattr(self, option)} is below {least}")
         if not 0 <= self.seed < 2**63:
             raise ValueError(f"--seed {self.seed} is below 0 or too large")
         if self.max_episode_steps < 0:
@@ -102,6 +115,15 @@ class TrainOptions(Generic[Settings]):
             guard=guard,
         )
 
+    def make_envs(self, guard: Guard | None = None) -> Environments:
+        """The environments that a run of these options trains in."""
+        from hyperaction import environments
+
+        if self.envs == 1:
+            return environments.Single(self.make_env(guard))
+        limit = self.max_episode_steps
+        return environments.make_several(self.env, self.envs, self.make_env, guard, limit)
+
     def check_sizes(self, sizes: tuple[int, ...]) -> None:
         """Refuses hyperedges that do not fit an action space."""
         if isinstance(self.agent_settings, ValueSettings):
@@ -113,7 +135,20 @@ class TrainOptions(Generic[Settings]):
         return {**own, "settings": asdict(self.agent_settings)}
 
 
-OWN = ("settings", "rank", "out", "fresh", "tensorboard", "env_timeout")
+OWN = ("settings", "rank", "out", "fresh", "tensorboard", "env_timeout", "checkpoint_steps")
+"""Options that are not settings of a run: they change nothing in its results."""
+
+RUNS: dict[PresetName, dict[str, Any]] = {
+    "physical": {},
+    "modern": {},
+    "atari": {
+        "steps": 50_000_000,
+        "phase_steps": 250_000,
+        "evaluation_steps": 0,
+        "checkpoint_steps": 25_000,
+    },
+}
+"""What a preset changes of a run."""
 
 
 def defaults(args: list[str]) -> tuple[type[TrainOptions[Any]], TrainOptions[Any]]:
@@ -128,13 +163,15 @@ def defaults(args: list[str]) -> tuple[type[TrainOptions[Any]], TrainOptions[Any
                 found = arg.split("=", 1)[1]
         return found
 
-    agent, name = named("--agent", "hgqn"), named("--preset", "physical")
+    plays = any(arg.startswith("ALE/") for arg in args)
+    agent = named("--agent", "hgqn")
+    name: Any = named("--preset", "atari" if plays else "physical")
     try:
         settings = preset(agent, name)  # type: ignore[arg-type]
     except KeyError:
-        agent, settings = "hgqn", AGENTS["hgqn"]  # The parser tells which names there are.
+        name, settings = "physical", AGENTS["hgqn"]  # The parser tells which names there are.
     kind: Any = TrainOptions.__class_getitem__(type(settings))  # type: ignore[attr-defined]
-    return kind, TrainOptions(env=tyro.MISSING, settings=settings)
+    return kind, TrainOptions(env=tyro.MISSING, settings=settings, preset=name, **RUNS[name])
 
 
 def run_config(out: Path) -> dict[str, Any]:

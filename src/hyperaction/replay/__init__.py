@@ -1,7 +1,8 @@
 """Transitions to learn from: rings of NumPy arrays, n-step returns and priorities."""
 
+from hyperaction.replay.frames import FrameRing
 from hyperaction.replay.n_step import NStep
 from hyperaction.replay.prioritised import Priorities
-from hyperaction.replay.ring import Batch, Ring, Transition
+from hyperaction.replay.ring import Batch, Ring, Stream, Transition
 
-__all__ = ["Batch", "NStep", "Priorities", "Ring", "Transition"]
+__all__ = ["Batch", "FrameRing", "NStep", "Priorities", "Ring", "Stream", "Transition"]

@@ -17,14 +17,14 @@ class NStep:
     def __init__(self, n: int, discount: float) -> None:
         self.n = n
         self.discount = discount
-        self.steps: deque[tuple[NDArray[np.float32], NDArray[Any], float]] = deque()
+        self.steps: deque[tuple[NDArray[Any], NDArray[Any], float]] = deque()
 
     def add(
         self,
-        observation: NDArray[np.float32],
+        observation: NDArray[Any],
         action: NDArray[Any],
         reward: float,
-        next_observation: NDArray[np.float32],
+        next_observation: NDArray[Any],
         *,
         terminated: bool,
         truncated: bool,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,23 +15,42 @@ class Transition(NamedTuple):
     `next_observation` is then the true last observation, and the discount stays.
     """
 
-    observation: NDArray[np.float32]
+    observation: NDArray[Any]
     action: NDArray[Any]
     reward: float
     discount: float
-    next_observation: NDArray[np.float32]
+    next_observation: NDArray[Any]
     next_mask: NDArray[np.bool_] | None = None
 
 
 class Batch(NamedTuple):
     """Transitions side by side."""
 
-    observation: NDArray[np.float32]
+    observation: NDArray[Any]
     action: NDArray[Any]
     reward: NDArray[np.float32]
     discount: NDArray[np.float32]
-    next_observation: NDArray[np.float32]
+    next_observation: NDArray[Any]
     next_mask: NDArray[np.bool_] | None
+
+
+class Stream(Protocol):
+    """What only ever grows, and forgets what is oldest."""
+
+    added: int
+
+    @property
+    def oldest(self) -> int:
+        """The number of the oldest entry that is still there."""
+        ...
+
+    def since(self, first: int) -> dict[str, NDArray[Any]]:
+        """The entries from a number on, in the order they came, by name."""
+        ...
+
+    def refill(self, first: int, entries: dict[str, NDArray[Any]]) -> None:
+        """Puts entries back where they were."""
+        ...
 
 
 class Ring:
@@ -44,20 +63,35 @@ class Ring:
         action_length: int,
         action_dtype: type[np.generic] = np.int32,
         mask_length: int | None = None,
+        observation_dtype: type[np.generic] = np.float32,
     ) -> None:
         self.capacity = capacity
         self.added = 0
         self.arrays = Batch(
-            observation=np.zeros((capacity, *observation_shape), np.float32),
+            observation=np.zeros((capacity, *observation_shape), observation_dtype),
             action=np.zeros((capacity, action_length), action_dtype),
             reward=np.zeros(capacity, np.float32),
             discount=np.zeros(capacity, np.float32),
-            next_observation=np.zeros((capacity, *observation_shape), np.float32),
+            next_observation=np.zeros((capacity, *observation_shape), observation_dtype),
             next_mask=None if mask_length is None else np.zeros((capacity, mask_length), bool),
         )
 
     def __len__(self) -> int:
         return min(self.added, self.capacity)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes when it is full."""
+        return sum(array.nbytes for array in self.arrays if array is not None)
+
+    @property
+    def streams(self) -> dict[str, Stream]:
+        """All that only ever grows."""
+        return {"replay": self}
+
+    def keep(self, observation: NDArray[Any], before: NDArray[Any] | None) -> NDArray[Any]:
+        """An observation as transitions hold it: as it is."""
+        return observation
 
     def add(self, transition: Transition) -> int:
         """Takes a transition in, the oldest out; where it now stands."""
@@ -88,8 +122,23 @@ class Ring:
             getattr(self.arrays, name)[places] = values
         self.added = first + count
 
+    def forgotten(self) -> list[int]:
+        """Where transitions stood that nothing has taken the place of: nowhere."""
+        return []
+
+    def draw(self, count: int, random: np.random.Generator) -> NDArray[np.intp]:
+        """Places of transitions, each as likely as any other."""
+        return random.integers(len(self), size=count)
+
     def take(self, places: NDArray[np.intp]) -> Batch:
         """The transitions at these places."""
         arrays: tuple[Any, ...] = self.arrays
         taken: Any = (None if array is None else array.take(places, axis=0) for array in arrays)
         return Batch(*taken)
+
+    def state(self) -> dict[str, int]:
+        """All that it remembers besides its streams, ready for JSON."""
+        return {}
+
+    def restore(self, state: dict[str, int]) -> None:
+        """Remembers it again."""

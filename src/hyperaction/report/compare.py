@@ -138,7 +138,7 @@ def draw(groups: Sequence[Group], file: Path) -> Path:
             axes.plot(curve.steps, curve.returns, label=curve.name, linewidth=1.6)
         axes.set_title(group.title, fontsize=9)
         axes.set_xlabel("environment steps")
-        axes.set_ylabel("evaluation return")
+        axes.set_ylabel("return")
         axes.xaxis.set_major_formatter(lambda step, _: f"{step / 1000:g}k")
         axes.legend(fontsize=7, frameon=False)
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -54,6 +54,7 @@ def execute(
         prepared = Prepared(options, env, watchdog)
         env.close()
         begin(prepared.agent)
+        say(prepared.memory)
         out = options.out
         if mirror is not None:
             mirror.pull()

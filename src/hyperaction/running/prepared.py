@@ -12,11 +12,19 @@ from hyperaction.checkpointing import restore
 from hyperaction.environments import Environments, Factored, Single
 from hyperaction.environments.faults import EnvironmentFaultError, Guard, unguarded
 from hyperaction.options import TrainOptions
+from hyperaction.running.memory import check_fits
 from hyperaction.running.recorder import Listener, Recorder, Teller
 from hyperaction.runs import Run
 from hyperaction.runs.checkpoints import Checkpoints
 from hyperaction.stopping import StoppedError, stoppable
-from hyperaction.training import DivergedError, Evaluation, Training, is_complete, train
+from hyperaction.training import (
+    DivergedError,
+    Evaluation,
+    Training,
+    is_complete,
+    replay_for,
+    train,
+)
 
 
 class FailedError(RuntimeError):
@@ -36,9 +44,16 @@ class Prepared:
         self.options, self.guard = options, guard
         self.agent = build(options.agent_settings, env.actions, env.observation_shape)
         jax.eval_shape(self.agent.start, jax.random.key(0))  # The network fits the observations.
+        settings, replay = self.agent.settings, replay_for(self.agent, Single(env))
+        self.memory = check_fits(replay.nbytes, settings.replay_size, settings.minibatch)
+        """What is to be known of the run's memory."""
+
+    def make_envs(self) -> Environments:
+        """The run's environments, as they are when they are new."""
+        return self.options.make_envs(self.guard)
 
     def make_env(self) -> Environments:
-        """The run's environment, as it is when it is new."""
+        """An environment to be judged in."""
         return Single(self.options.make_env(self.guard))
 
     def train(
@@ -67,7 +82,7 @@ class Prepared:
         recorder = Recorder(run, checkpoints, self.options, saved)
         training: Training | None = None
         try:
-            training = Training(self.agent, self.make_env, self.options.seed)
+            training = Training(self.agent, self.make_envs, self.options.seed)
             if checkpoint is None:
                 run.go_on(0, 0)
             else:
@@ -88,12 +103,13 @@ class Prepared:
 
     def _train(self, training: Training, recorder: Recorder, listener: Listener) -> None:
         options = self.options
+        judge = Evaluation(self.agent, training.programs, self.make_env)
         with stoppable() as stopping:
             train(
                 training,
                 options.steps,
                 [recorder, Teller(recorder.run.out, options.steps, listener)],
-                evaluation=Evaluation(self.agent, training.programs, self.make_env),
+                evaluation=judge if options.evaluation_steps else None,
                 phase_steps=options.phase_steps,
                 evaluation_steps=options.evaluation_steps,
                 stopping=stopping,

@@ -14,7 +14,7 @@ from typing import Any
 from hyperaction.checkpointing import snapshot
 from hyperaction.options import TrainOptions
 from hyperaction.runs import Run
-from hyperaction.runs.checkpoints import Checkpoints
+from hyperaction.runs.checkpoints import Checkpoints, Growth
 from hyperaction.runs.directory import AGENT_FILE
 from hyperaction.runs.progress import Progress, read_progress, write_progress
 from hyperaction.saving import Saved, about
@@ -38,13 +38,14 @@ class Recorder(Callback):
         saved: Callable[[], None],
     ) -> None:
         self.run, self.checkpoints, self.options, self.saved = run, checkpoints, options, saved
-        self.replay_saved = 0
+        self.replay_saved: dict[str, int] = {}
         self.step: int | None = None
         """The last checkpoint's."""
 
     def go_on(self, training: Training) -> None:
         """The training is the last checkpoint's."""
-        self.replay_saved, self.step = training.ring.added, training.step
+        self.replay_saved = {name: each.added for name, each in training.ring.streams.items()}
+        self.step = training.step
 
     def told(self) -> str:
         """Where a run that failed can go on."""
@@ -54,6 +55,16 @@ class Recorder(Callback):
             f"the last good checkpoint is that of step {self.step:,}, from which the same command "
             f"goes on"
         )
+
+    def on_step(self, training: Training) -> bool | None:
+        """Saves the run in the middle of a long phase."""
+        period = self.options.checkpoint_steps
+        since = training.step - max(training.phase.first, self.step or 0)
+        # Once a phase has its steps it may be over now, which is known only later.
+        inside = training.step - training.phase.first < self.options.phase_steps
+        if period and since >= period and inside:
+            self.on_next_phase(training)
+        return None
 
     def on_phase(self, training: Training, metrics: dict[str, float]) -> bool | None:
         """Logs the phase."""
@@ -93,11 +104,11 @@ class Recorder(Callback):
             {},
         )
         state["agent"] = about(saved)
-        ring = training.ring
-        first = max(self.replay_saved, ring.oldest)
-        file = self.checkpoints.write(
-            state, arrays, ring.since(first), first=first, keep_from=ring.oldest
-        )
+        replay = {}
+        for name, stream in training.ring.streams.items():
+            first = max(self.replay_saved.get(name, 0), stream.oldest)
+            replay[name] = Growth(first, stream.oldest, stream.since(first))
+        file = self.checkpoints.write(state, arrays, replay)
         self.go_on(training)
         return file
 
@@ -133,6 +144,11 @@ class Teller(Callback):
     def on_evaluation(self, training: Training, metrics: dict[str, float]) -> bool | None:
         """Remembers the return."""
         self.last = metrics["return"]
+        return None
+
+    def on_phase(self, training: Training, metrics: dict[str, float]) -> bool | None:
+        """Remembers the return, until that of an evaluation is known."""
+        self.last = metrics.get("return", self.last)
         return None
 
     def on_next_phase(self, training: Training) -> bool | None:

@@ -1,8 +1,8 @@
 """Checkpoints: whole, verified, and no longer than what is new.
 
 A checkpoint is a manifest that names its files and their checksums; it is written last, so that
-without it nothing counts. Replay only ever grows, so each checkpoint adds one file with the
-transitions since the one before, and shares the older files with it.
+without it nothing counts. Replay only ever grows, so each checkpoint adds files with what has come
+since the one before, and shares the older files with it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from hyperaction.runs.arrays import read_arrays, write_arrays, write_whole
@@ -23,6 +22,30 @@ KEPT = 2
 Arrays = dict[str, NDArray[Any]]
 
 
+class Growth(NamedTuple):
+    """What has come to a stream since the last checkpoint."""
+
+    first: int
+    """The number of the first entry that has."""
+    oldest: int
+    """The first entry that the stream still holds."""
+    entries: Arrays
+    """Arrays of entries in the order they came."""
+
+
+class Piece(NamedTuple):
+    """A part of a stream, in a file that is whole."""
+
+    stream: str
+    first: int
+    """The number of its first entry."""
+    file: Path
+
+    def read(self) -> Arrays:
+        """Its entries; one piece at a time, as all may be more than a machine holds twice."""
+        return read_arrays(self.file)[0]
+
+
 class Checkpoint(NamedTuple):
     """What a run needs to go on."""
 
@@ -30,8 +53,8 @@ class Checkpoint(NamedTuple):
     state: dict[str, Any]
     """Everything that is not an array, ready for JSON."""
     arrays: Arrays
-    replay: list[tuple[int, Arrays]]
-    """Transitions in the order they came, in pieces, each with the number of its first."""
+    replay: list[Piece]
+    """What replay holds and no more, in the order it came."""
 
 
 class DamagedError(Exception):
@@ -47,29 +70,28 @@ class Checkpoints:
         self._number = 0
         self._damaged: list[int] = []
 
-    def write(
-        self, state: dict[str, Any], arrays: Arrays, replay: Arrays, *, first: int, keep_from: int
-    ) -> Path:
+    def write(self, state: dict[str, Any], arrays: Arrays, replay: dict[str, Growth]) -> Path:
         """Writes the next checkpoint; the file with its arrays.
 
         Args:
             state: Everything that is not an array.
             arrays: What changes as a whole.
-            replay: The transitions since the last checkpoint, in the order they came.
-            first: The number of the first of them.
-            keep_from: The first transition that replay still holds.
+            replay: What has come to replay's streams since the last checkpoint, by their names.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         number = self._number + 1
-        added = len(next(iter(replay.values())))
-        segments = [each for each in self._segments if each["last"] > keep_from]
+        segments = [each for each in self._segments if each["last"] > replay[each["stream"]].oldest]
         written: list[Path] = []
         try:
-            if added:
-                file = self.folder / f"replay-{number:06}.safetensors"
+            for stream, (first, _, entries) in replay.items():
+                added = len(next(iter(entries.values())))
+                if not added:
+                    continue
+                file = self.folder / f"{stream}-{number:06}.safetensors"
                 written.append(file)
-                write_arrays(file, replay, {"first": first})
-                segments = [*segments, _entry(file) | {"first": first, "last": first + added}]
+                write_arrays(file, entries, {"first": first})
+                entry = {"stream": stream, "first": first, "last": first + added}
+                segments = [*segments, _entry(file) | entry]
             file = self.folder / f"state-{number:06}.safetensors"
             written.append(file)
             write_arrays(file, arrays, state["agent"])
@@ -109,21 +131,24 @@ class Checkpoints:
             if _sha256(text.encode()) != whole["sha256"]:
                 raise DamagedError("its manifest does not match its checksum")
             manifest = json.loads(text)
-            arrays = self._verified(manifest["arrays"])
-            replay = [(each["first"], self._verified(each)) for each in manifest["replay"]]
+            arrays = read_arrays(self._verified(manifest["arrays"]))[0]
+            replay = [
+                Piece(str(each["stream"]), int(each["first"]), self._verified(each))
+                for each in manifest["replay"]
+            ]
             return Checkpoint(number, manifest["state"], arrays, replay), manifest["replay"]
         except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError) as error:
             # Other errors of the system say nothing of the checkpoint, and are told as they are.
             raise DamagedError(str(error) or type(error).__name__) from None
 
-    def _verified(self, entry: dict[str, Any]) -> Arrays:
+    def _verified(self, entry: dict[str, Any]) -> Path:
         # A name, not a path: what a stranger's manifest points to stays in this folder.
         file = self.folder / Path(entry["file"]).name
         if not file.exists():
             raise DamagedError(f"{file.name} is missing")
-        if _sha256(file.read_bytes()) != entry["sha256"]:
+        if _file_sha256(file) != entry["sha256"]:
             raise DamagedError(f"{file.name} does not match its checksum")
-        return read_arrays(file)[0]
+        return file
 
     def _prune(self) -> None:
         """Removes what the kept checkpoints do not need."""
@@ -154,19 +179,13 @@ class Checkpoints:
 
 
 def _entry(file: Path) -> dict[str, Any]:
-    return {"file": file.name, "sha256": _sha256(file.read_bytes())}
+    return {"file": file.name, "sha256": _file_sha256(file)}
+
+
+def _file_sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def concatenated(pieces: list[tuple[int, Arrays]], start: int) -> Arrays:
-    """The transitions from a number on, from the pieces that hold them."""
-    if not pieces:
-        return {}
-    names = pieces[0][1]
-    return {
-        name: np.concatenate([arrays[name][max(0, start - first) :] for first, arrays in pieces])
-        for name in names
-    }

@@ -135,6 +135,13 @@ def read_metrics(out: Path, kind: str) -> list[dict[str, Any]]:
         raise ValueError(f"{file} is damaged: {error}") from None
 
 
+def read_curve(out: Path) -> list[dict[str, Any]]:
+    """A run's evaluations; those of training itself where there are none, as in Atari games."""
+    return read_metrics(out, "eval") or [
+        row for row in read_metrics(out, "train") if "return" in row
+    ]
+
+
 def read_config(out: Path) -> dict[str, Any]:
     """A run's settings."""
     file = out / "config.json"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hyperaction.agents.minibatch import Minibatch
 from hyperaction.environments import Environments, Steps
-from hyperaction.replay import NStep, Priorities, Ring
+from hyperaction.replay import FrameRing, NStep, Priorities, Ring
 from hyperaction.training.programs import Agent, Flat, Programs, allowed
 
 
@@ -39,7 +39,8 @@ class Phase:
         self.episodes: list[Episode] = []
         self.losses: list[float] = []
         self.actions: list[NDArray[Any]] = []
-        """All actions since the environment was made: with its seed, they are its state."""
+        """All actions since the environment was made, or since its episode began if it can be
+        brought back there: with that, they are its state."""
         self.over = False
 
 
@@ -69,13 +70,9 @@ class Training:
         self.n_steps = [NStep(settings.n_step, settings.discount) for _ in range(self.env.count)]
         self.priorities = Priorities(settings.replay_size) if settings.prioritised else None
         self.env.reset(self.env_seed(0))
-        self.ring = Ring(
-            settings.replay_size,
-            self.env.observation_shape,
-            agent.action_length,
-            agent.action_dtype,
-            None if self.env.mask is None else self.env.mask.shape[1],
-        )
+        self.ring = replay_for(agent, self.env, self.env.mask)
+        self.kept: list[NDArray[Any] | None] = [None] * self.env.count
+        """The observations to act on, as transitions hold them; none where an episode begins."""
         self.step = self.empty_since = 0
         self.phase = Phase(0, 0)
         self.loss: jax.Array | None = None
@@ -93,6 +90,14 @@ class Training:
         self.phase = Phase(self.phase.number + 1, self.step)
         if self.make_env is not None:
             self.remake_env()
+            self.begin_episodes()
+
+    def begin_episodes(self) -> None:
+        """Forgets episodes that were not finished."""
+        for place in range(self.env.count):
+            self.n_steps[place].steps.clear()
+            self.totals[place], self.lengths[place] = 0.0, 0
+            self.explorer.restart(place)
 
     def remake_env(self) -> None:
         """The environment as the phase began in it."""
@@ -100,6 +105,7 @@ class Training:
         self.env.close()
         self.env = self.make_env()
         self.env.reset(self.env_seed(self.phase.number))
+        self.kept = [None] * self.env.count
         self.next_greedy = None
 
     def advance(self) -> list[Episode]:
@@ -122,6 +128,8 @@ class Training:
                 ended.append(Episode(self.totals[place], self.lengths[place]))
                 self.totals[place], self.lengths[place] = 0.0, 0
                 self.explorer.restart(place)
+        if ended and self.env.episode_start is not None:
+            self.phase.actions.clear()
         self.next_greedy = None
         self._learn(range(first + 1, self.step + 1))
         self.phase.episodes += ended
@@ -133,21 +141,29 @@ class Training:
         self.phase.first = step
 
     def _store(
-        self, place: int, observation: NDArray[np.float32], action: NDArray[Any], found: Steps
+        self, place: int, observation: NDArray[Any], action: NDArray[Any], found: Steps
     ) -> None:
+        kept = self.kept[place]
+        kept = self.ring.keep(observation, None) if kept is None else kept
+        next_kept = self.ring.keep(found.observation[place], kept)
+        reward, clip = float(found.reward[place]), self.settings.reward_clip
+        terminated, truncated = bool(found.terminated[place]), bool(found.truncated[place])
+        self.kept[place] = None if terminated or truncated else next_kept
         transitions = self.n_steps[place].add(
-            observation,
+            kept,
             action,
-            float(found.reward[place]),
-            found.observation[place],
-            terminated=bool(found.terminated[place]),
-            truncated=bool(found.truncated[place]),
+            min(max(reward, -clip), clip) if clip else reward,
+            next_kept,
+            terminated=terminated,
+            truncated=truncated,
             next_mask=None if found.mask is None else found.mask[place],
         )
-        for transition in transitions:
-            stored = self.ring.add(transition)
-            if self.priorities is not None:
-                self.priorities.add(stored)
+        stored = [self.ring.add(transition) for transition in transitions]
+        if self.priorities is not None:
+            for forgotten in self.ring.forgotten():
+                self.priorities.set(np.array([forgotten]), np.zeros(1))
+            for new in stored:
+                self.priorities.add(new)
 
     def _greedy(self) -> NDArray[Any]:
         if self.next_greedy is None:
@@ -173,7 +189,7 @@ class Training:
         count = self.settings.minibatch
         weight = None
         if self.priorities is None:
-            places = self.random.integers(len(self.ring), size=count)
+            places = self.ring.draw(count, self.random)
         else:
             places = self.priorities.sample(count, self.random)
             weight = self.priorities.weights(places)
@@ -193,3 +209,14 @@ class Training:
         if not np.isfinite(loss):
             raise DivergedError(f"the loss is {loss} at step {step:,}")
         self.phase.losses.append(loss)
+
+
+def replay_for(
+    agent: Agent, env: Environments, mask: NDArray[np.bool_] | None = None
+) -> Ring | FrameRing:
+    """Where an agent's transitions are kept: each frame once where observations are images."""
+    size, mask_length = agent.settings.replay_size, None if mask is None else mask.shape[1]
+    action = (agent.action_length, agent.action_dtype)
+    if env.frames:
+        return FrameRing(size, env.observation_shape, env.frames, *action, mask_length)
+    return Ring(size, env.observation_shape, *action, mask_length, env.observation_dtype)

@@ -76,7 +76,7 @@ function drawCurves() {
     });
   }
   const x = { field: "step", type: "quantitative", title: "environment steps", axis: { format: "~s", labelFlush: true } };
-  const y = (field) => ({ field, type: "quantitative", title: "evaluation return" });
+  const y = (field) => ({ field, type: "quantitative", title: "return" });
   const c = colour(all);
   const tooltip = ["agent", "step", "mean", "low", "high", "seeds"].map((field) => ({ field, type: field === "agent" ? "nominal" : "quantitative", format: field === "agent" ? undefined : ",.0f" }));
   byId("curves").dataset.points = means.length;

@@ -1,0 +1,111 @@
+"""Atari 2600 games under Dopamine's protocol (Castro et al., 2018; Machado et al., 2018)."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
+from numpy.typing import NDArray
+
+from hyperaction.environments.actions import Listed
+
+FRAME_SKIP = 4
+STACKED = 4
+SIDE = 84
+STICKY = 0.25
+"""The chance that the emulator repeats the last action instead of the chosen one."""
+LONGEST_EPISODE = 27_000
+
+VERTICES = ("vertical", "horizontal", "fire")
+
+JOYSTICK = Listed(
+    sizes=(3, 3, 2),
+    # ALE's numbers, by vertical (none, up, down), horizontal (none, left, right), fire (no, yes).
+    actions=(0, 1, 4, 12, 3, 11, 2, 10, 7, 15, 6, 14, 5, 13, 9, 17, 8, 16),
+)
+"""All 18 actions as the product of what a joystick can do."""
+
+
+def is_atari(name: str) -> bool:
+    """Whether an id names one of the Arcade Learning Environment's games."""
+    return name.startswith("ALE/")
+
+
+def register(name: str) -> None:
+    """Makes the games known to Gymnasium."""
+    for package in ("ale_py", "cv2"):
+        if find_spec(package) is None:
+            raise ValueError(f"{name} needs Atari: pip install 'hyperaction[atari]'")
+    import ale_py
+
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    gymnasium.register_envs(ale_py)
+
+
+def make_game(
+    name: str, max_episode_steps: int = 0, render_mode: str | None = None
+) -> gymnasium.Env[Any, Any]:
+    """A game: sticky actions, four frames to a step, 84 x 84 grey, four of them stacked."""
+    env = gymnasium.make(
+        name,
+        obs_type="grayscale",
+        frameskip=1,  # The wrapper below skips.
+        repeat_action_probability=STICKY,
+        full_action_space=True,
+        max_num_frames_per_episode=FRAME_SKIP * (max_episode_steps or LONGEST_EPISODE),
+        render_mode=render_mode,
+    )
+    env = AtariPreprocessing(env, noop_max=0, frame_skip=FRAME_SKIP, screen_size=SIDE)
+    return FrameStackObservation(env, STACKED, padding_type="zero")
+
+
+def make_games(name: str, count: int, max_episode_steps: int = 0) -> VectorEnv[Any, Any, Any]:
+    """So many games side by side, each in a thread of its own, with the same preprocessing."""
+    spec = gymnasium.spec(name)
+    from ale_py.vector_env import AtariVectorEnv
+
+    return AtariVectorEnv(
+        spec.kwargs["game"],
+        count,
+        autoreset_mode=AutoresetMode.SAME_STEP,
+        max_num_frames_per_episode=FRAME_SKIP * (max_episode_steps or LONGEST_EPISODE),
+        repeat_action_probability=STICKY,
+        full_action_space=True,
+        img_height=SIDE,
+        img_width=SIDE,
+        stack_num=STACKED,
+        frameskip=FRAME_SKIP,
+        noop_max=0,
+        reward_clipping=False,
+        use_fire_reset=False,
+    )
+
+
+def episode_start(
+    env: gymnasium.Env[Any, Any], observation: NDArray[np.uint8]
+) -> NDArray[np.uint8] | None:
+    """What brings a game back to where an episode has just begun; nothing if it is no game.
+
+    It is the first frame, then all that the emulator remembers. Later in an episode there would
+    also be the last action, which may stick and which the emulator's state does not hold.
+    """
+    if env.spec is None or not is_atari(env.spec.id):
+        return None
+    state = env.unwrapped.ale.cloneState(include_rng=True).serialize()  # type: ignore[attr-defined]
+    return np.concatenate([observation[-1].ravel(), np.frombuffer(state, np.uint8)])
+
+
+def begin_again(env: gymnasium.Env[Any, Any], start: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Puts a game whose episode has just begun back to where another one had; what is seen."""
+    import ale_py
+
+    state = ale_py.ALEState(start[SIDE * SIDE :].tobytes())
+    env.unwrapped.ale.restoreState(state)  # type: ignore[attr-defined]
+    while not isinstance(env, FrameStackObservation):
+        env = env.env  # type: ignore[attr-defined]
+    env.obs_queue[-1] = start[: SIDE * SIDE].reshape(SIDE, SIDE)
+    return np.stack(env.obs_queue)

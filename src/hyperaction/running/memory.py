@@ -1,0 +1,71 @@
+"""Whether this machine can hold what a run keeps."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+BESIDES = 1_500_000_000
+"""Bytes for everything but replay: libraries, networks, what is compiled, a checkpoint's copies."""
+
+MEMINFO = Path("/proc/meminfo")
+LIMITS = (
+    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
+    (
+        Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+        Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ),
+)
+"""Where Linux says how much a container may use, and how much it does."""
+
+
+def available() -> int | None:
+    """Bytes of memory that a new process can have; nothing where the system does not say."""
+    found = [_free()]
+    for limit, used in LIMITS:
+        try:
+            found.append(int(limit.read_text()) - int(used.read_text()))
+        except (OSError, ValueError):  # There is no such limit.
+            continue
+    return min((each for each in found if each is not None), default=None)
+
+
+def _free() -> int | None:
+    try:
+        lines = MEMINFO.read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvail"))
+    except (OSError, ValueError, StopIteration):
+        pass
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def check_fits(replay_bytes: int, replay_size: int, least: int) -> str:
+    """What is to be known of replay's memory; refused if this machine has not enough."""
+    there = available()
+    told = f"replay takes up to {gigabytes(replay_bytes)} of memory"
+    if there is None:
+        return told
+    if replay_bytes + BESIDES <= there:
+        return f"{told}; {gigabytes(there)} is free"
+    smaller = rounded_down(int(replay_size * (there - BESIDES) / replay_bytes))
+    would = (
+        f"--replay-size {smaller} would fit" if smaller >= least else "not even a small one fits"
+    )
+    raise ValueError(
+        f"--replay-size {replay_size}: {told} and the rest of the run about {gigabytes(BESIDES)}, "
+        f"but only {gigabytes(there)} is free; {would}"
+    )
+
+
+def rounded_down(number: int) -> int:
+    """The number with zeros after its first two digits."""
+    digits = max(len(str(max(number, 0))) - 2, 0)
+    return max(number, 0) // 10**digits * 10**digits
+
+
+def gigabytes(count: int) -> str:
+    """Bytes as people say them."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"

@@ -1,0 +1,269 @@
+"""Atari games under Dopamine's protocol, against slow references of the emulator's own screens."""
+
+import functools
+import json
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+import tyro
+
+import hyperaction
+from hyperaction import environments
+from hyperaction.agents.settings import preset
+from hyperaction.environments import Single
+from hyperaction.environments.atari import JOYSTICK, episode_start, make_games
+from hyperaction.networks import NatureCNN
+from hyperaction.options import defaults
+from hyperaction.running import memory
+from hyperaction.running.prepared import Prepared
+from hyperaction.runs import Run
+from hyperaction.training import learning
+from tests.killing import KilledError, Killer
+
+ale_py = pytest.importorskip("ale_py")
+
+SMALL = [
+    "--total-width", "14", "--padding", "valid", "--minibatch", "4", "--replay-start", "60",
+    "--replay-size", "400", "--update-period", "20", "--target-period", "100", "--no-tensorboard",
+]  # fmt: skip
+
+
+def overlap(old, new):
+    """How much of each old pixel lies in each new one, of a row or column."""
+    edges_old, edges_new = np.arange(old + 1) / old, np.arange(new + 1) / new
+    low = np.maximum(edges_new[:-1, None], edges_old[None, :-1])
+    high = np.minimum(edges_new[1:, None], edges_old[None, 1:])
+    return np.clip(high - low, 0, None) * new
+
+
+class SlowGame:
+    """The emulator's own screens, worked on by the letter of the protocol."""
+
+    def __init__(self, rom, seed):
+        self.ale = ale_py.ALEInterface()
+        self.ale.setFloat("repeat_action_probability", 0.25)
+        self.ale.setInt("max_num_frames_per_episode", 108_000)
+        _, ale_seed = np.random.SeedSequence(seed).generate_state(n_words=2)
+        self.ale.setInt("random_seed", np.int32(ale_seed))
+        self.ale.loadROM(ale_py.roms.get_rom_path(rom))
+        self.reset()
+
+    def reset(self):
+        self.ale.reset_game()
+        self.frames = [np.zeros((84, 84))] * 3 + [self.resized(self.ale.getScreenGrayscale())]
+
+    def resized(self, screen):
+        rows, columns = overlap(210, 84), overlap(160, 84)
+        return np.rint(rows @ screen.astype(float) @ columns.T)
+
+    def step(self, vertical, horizontal, fire):
+        word = ["", "UP", "DOWN"][vertical] + ["", "LEFT", "RIGHT"][horizontal] + ["", "FIRE"][fire]
+        action, reward, screens = ale_py.Action[word or "NOOP"], 0.0, []
+        for _ in range(4):
+            reward += self.ale.act(action)
+            screens.append(self.ale.getScreenGrayscale())
+            if self.ale.game_over():
+                break
+        self.frames.append(self.resized(np.maximum(screens[-1], screens[-2:][0])))
+        return reward, self.ale.game_over(with_truncation=False)
+
+    @property
+    def stack(self):
+        return np.stack(self.frames[-4:])
+
+
+@pytest.mark.parametrize(("game", "rom"), [("BankHeist", "bank_heist"), ("Breakout", "breakout")])
+def test_steps_equal_a_slow_reference_frame_by_frame(game, rom):
+    slow, fast = SlowGame(rom, 3), Single(environments.make(f"ALE/{game}-v5"))
+    fast.reset(3)
+    random, rewards, ends, worst = np.random.default_rng(0), 0.0, 0, 0.0
+    for _ in range(700):
+        worst = max(worst, np.abs(fast.observation[0].astype(float) - slow.stack).max())
+        action = random.integers(JOYSTICK.sizes)
+        found = fast.step(action[None])
+        reward, over = slow.step(*action)
+        assert found.reward[0] == reward
+        assert found.terminated[0] == over  # Breakout has five lives: losing one is no end.
+        rewards += abs(reward)
+        if over:
+            ends += 1
+            slow.reset()
+    assert worst == 0
+    assert ends
+    assert rewards
+
+
+def test_a_joystick_is_the_product_of_its_directions_and_its_button():
+    actions = {JOYSTICK(np.array([v, h, f])) for v in range(3) for h in range(3) for f in range(2)}
+    assert actions == set(range(18))
+    env = environments.make("ALE/Pong-v5")  # It has six actions of its own.
+    assert env.sizes == (3, 3, 2)
+    assert env.env.action_space == gymnasium.spaces.Discrete(18)
+
+
+def test_episodes_end_after_so_many_steps_without_terminating():
+    ends = [Single(environments.make("ALE/Pong-v5", max_episode_steps=30))]
+    ends.append(
+        environments.make_several(
+            "ALE/Pong-v5", 2, lambda guard: environments.make("ALE/Pong-v5"), None, 30
+        )
+    )
+    for envs in ends:
+        envs.reset(0)
+        for step in range(1, 61):
+            found = envs.step(np.zeros((envs.count, 3), np.int32))
+            assert not found.terminated.any()
+            assert (found.truncated == (step % 30 == 0)).all(), step
+
+
+def test_games_side_by_side_see_what_one_game_sees():
+    games = environments.make_several(
+        "ALE/Breakout-v5", 2, lambda guard: environments.make("ALE/Breakout-v5")
+    )
+    assert games.frames == 4
+    games.reset(5)
+    again = environments.make_several(
+        "ALE/Breakout-v5", 2, lambda guard: environments.make("ALE/Breakout-v5")
+    )
+    again.reset(5)
+    one = Single(environments.make("ALE/Breakout-v5"))
+    one.reset(0)
+    np.testing.assert_array_equal(games.observation[0], one.observation[0])
+    random, different = np.random.default_rng(0), False
+    for _ in range(300):
+        actions = random.integers(JOYSTICK.sizes, size=(2, 3)).astype(np.int32)
+        found, same = games.step(actions), again.step(actions)
+        np.testing.assert_array_equal(found.observation, same.observation)
+        np.testing.assert_array_equal(found.reward, same.reward)
+        different |= not np.array_equal(found.observation[0], found.observation[1])
+    assert different
+
+
+def test_an_episode_can_begin_again():
+    env = Single(environments.make("ALE/BankHeist-v5"))
+    env.reset(0)
+    random = np.random.default_rng(0)
+    while not env.step(random.integers(JOYSTICK.sizes)[None]).terminated[0]:
+        pass
+    start, actions = env.episode_start, random.integers(JOYSTICK.sizes, size=(60, 1, 3))
+    first, seen = env.observation, [env.step(action).observation for action in actions]
+    other = Single(environments.make("ALE/BankHeist-v5"))
+    other.reset(1)
+    other.back_to(start)
+    np.testing.assert_array_equal(other.observation, first)
+    for action, observation in zip(actions, seen, strict=True):
+        np.testing.assert_array_equal(other.step(action).observation, observation)
+
+
+def test_the_presets_are_dopamines():
+    dqn, hgqn, rainbow = (preset(name, "atari") for name in ("dqn", "hgqn", "rainbow"))
+    assert hgqn.hypergraph((3, 3, 2)).num_edges == 7
+    assert (dqn.orders, rainbow.n_step, rainbow.optimiser, dqn.optimiser) == (
+        (-1,), 3, "adam", "rmsprop"
+    )  # fmt: skip
+    agent = hyperaction.HGQN("ALE/Pong-v5", replay_size=100)
+    blocks = agent.state.online.blocks
+    assert blocks.hidden.weight.shape == (7 * 74, 7744)
+    assert isinstance(agent.state.online.state_network, NatureCNN)
+    assert agent.settings.reward_clip == 1.0
+    single = hyperaction.DQN("ALE/Pong-v5", replay_size=100).state.online.blocks
+    assert single.hidden.weight.shape == (512, 7744)
+
+
+def options_of(*args):
+    options_type, default = defaults(list(args))
+    return tyro.cli(options_type, args=list(args), default=default)
+
+
+def test_a_game_is_played_by_the_atari_preset_unless_another_is_named():
+    assert options_of("ALE/Pong-v5").preset == "atari"
+    assert options_of("ALE/Pong-v5").phase_steps == 250_000
+    assert options_of("ALE/Pong-v5", "--preset", "modern").settings.network == "mlp"
+    assert options_of("CartPole-v1").preset == "physical"
+
+
+@pytest.mark.parametrize("agent", ["dqn", "hgqn", "rainbow", "hg-rainbow"])
+def test_every_agent_of_the_paper_learns_some_steps(agent, tmp_path):
+    out = tmp_path / "run"
+    command = [
+        sys.executable, "-m", "hyperaction", "train", "ALE/BankHeist-v5", "--agent", agent, *SMALL,
+        "--steps", "300", "--phase-steps", "200", "--max-episode-steps", "150", "--out", str(out),
+    ]  # fmt: skip
+    if agent == "hgqn":
+        command += ["--mixer", "universal", "--rank", "2"]
+    if agent == "dqn":
+        command += ["--envs", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "replay takes up to" in done.stdout
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert rows
+    assert {row["kind"] for row in rows} == {"train"}
+    assert all(np.isfinite(row["loss"]) for row in rows)
+    played = [sys.executable, "-m", "hyperaction", "evaluate", str(out), "--episodes", "1"]
+    assert "mean" in subprocess.run(played, capture_output=True, text=True, check=True).stdout
+
+
+def test_learning_rewards_are_clipped_and_reported_ones_are_not():
+    env = environments.make("ALE/BankHeist-v5", max_episode_steps=400)
+    options = options_of("ALE/BankHeist-v5", "--replay-start", "10000", *SMALL[:6])
+    agent = Prepared(options, env).agent
+    training = learning.Training(agent, Single(env), 0)
+    ended = []
+    while not any(episode.total for episode in ended):
+        ended += training.advance()
+    rewards = training.ring.numbers.arrays.reward
+    assert set(np.unique(rewards)) <= {-1.0, 0.0, 1.0}
+    assert max(episode.total for episode in ended) >= 10
+    assert rewards.sum() < sum(episode.total for episode in ended)
+
+
+@pytest.mark.parametrize("envs", ["1", "2"])
+def test_a_game_that_is_killed_is_the_game_that_never_stopped(envs, tmp_path, monkeypatch):
+    options = options_of(
+        "ALE/BankHeist-v5", "--agent", "hg-rainbow", *SMALL, "--steps", "400", "--phase-steps",
+        "250", "--checkpoint-steps", "70", "--max-episode-steps", "90", "--envs", envs,
+    )  # fmt: skip
+    killer = Killer(monkeypatch)
+    monkeypatch.setattr(learning, "Programs", functools.cache(learning.Programs))
+
+    def run(out):
+        with Run(out, options.config(), tensorboard=False) as opened:
+            prepared = Prepared(options, options.make_env())
+            prepared.train(opened, lambda progress: None, lambda news: None)
+
+    def metrics(out):
+        rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+        return [{k: v for k, v in row.items() if k != "steps_per_second"} for row in rows]
+
+    run(tmp_path / "whole")
+    assert len(metrics(tmp_path / "whole")) == 2
+    moments = np.random.default_rng(0).choice(len(killer.seen), 5, replace=False)
+    for number, moment in enumerate(moments):
+        killer.left = int(moment)
+        with pytest.raises(KilledError):
+            run(tmp_path / str(number))
+        killer.left = None
+        run(tmp_path / str(number))
+        assert metrics(tmp_path / str(number)) == metrics(tmp_path / "whole"), killer.seen[moment]
+
+
+def test_a_replay_that_does_not_fit_is_refused_with_one_that_does(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(memory, "available", lambda: 4_000_000_000)
+    from hyperaction.cli import main
+
+    code = main(["train", "ALE/Pong-v5", "--out", str(tmp_path / "run")])
+    assert code == 1
+    said = capsys.readouterr().err
+    assert "replay takes up to 7.1 GB of memory" in said
+    assert "only 4.0 GB is free; --replay-size 350000 would fit" in said
+    assert not (tmp_path / "run").exists()
+
+
+def test_other_environments_have_no_episode_start():
+    env = gymnasium.make("CartPole-v1")
+    assert episode_start(env, np.zeros(4, np.uint8)) is None
+    assert make_games("ALE/Pong-v5", 2).num_envs == 2
