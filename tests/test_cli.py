@@ -61,6 +61,7 @@ def test_mistakes_are_told_before_jax_is_loaded(args, tmp_path):
         "report",
         "watch",
         "bandits",
+        "atari-figures",
         "bench maximise",
         "bench train",
     ],
@@ -103,6 +104,10 @@ def test_every_command_explains_each_option_with_its_default(command):
         (["bandits", "--sizes"], "--sizes is empty"),
         (["bandits", "--models", "tabula"], "invalid choice 'tabula' for argument '--models'"),
         (["bandits", "--out", "/dev/null/here"], "Not a directory"),
+        (["atari-figures"], "nothing to draw: give --published, the directories of runs, or both"),
+        (["atari-figures", "--publish"], "did you mean --published? (hyper"),
+        (["atari-figures", "nowhere"], "nowhere holds no run: there is no config.json in it"),
+        (["atari-figures", "--published", "--out", "/dev/null/here"], "Not a directory"),
     ],
 )
 def test_a_mistake_is_told_in_one_line(args, message, tmp_path):

@@ -43,5 +43,5 @@ def _told(box: str) -> str:
         del sections[0]
     problem = " ".join(sections[0]).removesuffix(".")
     suggestions = [section[1] for section in sections if section[0].startswith("Perhaps")]
-    hint = f"; did you mean {suggestions[0].split()[0]}?" if suggestions else ""
+    hint = f"; did you mean {suggestions[0].split()[0].rstrip(',')}?" if suggestions else ""
     return f"{problem}{hint}"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from hyperaction.cli.looking import compare, explain, table, video
 from hyperaction.cli.measuring import bench
 from hyperaction.cli.sharing import report, watch
-from hyperaction.cli.studying import bandits
+from hyperaction.cli.studying import atari_figures, bandits
 from hyperaction.cli.terminal import STOPPED, UserError, unknown
 from hyperaction.cli.training import evaluate, sweep, train
 from hyperaction.parsing import ArgumentError
@@ -23,7 +23,7 @@ COMMANDS: dict[str, dict[str, Callable[[Sequence[str]], None]]] = {
     "Train": {"train": train, "sweep": sweep, "evaluate": evaluate},
     "Look": {"compare": compare, "table": table, "explain": explain, "video": video},
     "Share": {"report": report, "watch": watch},
-    "Reproduce the paper": {"bandits": bandits},
+    "Reproduce the paper": {"bandits": bandits, "atari-figures": atari_figures},
     "Measure": {"bench": bench},
 }
 """The commands, grouped by what a person wants to do."""
@@ -78,7 +78,7 @@ def _help() -> str:
     lines = ["usage: hyperaction COMMAND [OPTIONS]", "", DESCRIPTION]
     for group, commands in COMMANDS.items():
         lines += ["", f"{group}:"]
-        lines += [f"  {name:<12}{(run.__doc__ or '').strip()}" for name, run in commands.items()]
+        lines += [f"  {name:<15}{(run.__doc__ or '').strip()}" for name, run in commands.items()]
     lines += ["", "hyperaction COMMAND --help explains a command's options."]
     lines += ["hyperaction --version tells the version."]
     return "\n".join(lines)

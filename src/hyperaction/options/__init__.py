@@ -1,6 +1,7 @@
 """What the commands take."""
 
 from hyperaction.options.looking import (
+    AtariFiguresOptions,
     CompareOptions,
     EvaluateOptions,
     ExplainOptions,
@@ -12,6 +13,7 @@ from hyperaction.options.looking import (
 from hyperaction.options.training import SweepOptions, TrainOptions, defaults, run_config
 
 __all__ = [
+    "AtariFiguresOptions",
     "CompareOptions",
     "EvaluateOptions",
     "ExplainOptions",

@@ -104,6 +104,26 @@ class ExplainOptions:
 
 
 @dataclass(frozen=True)
+class AtariFiguresOptions:
+    """Draw the published results of 29 Atari games (figures 4, 5 and 8), and runs beside them.
+
+    The relative score is HGQN's gain over DQN, both averaged over their learning curves, where a
+    random agent has 0 and a human player, or DQN where it is better, 1.
+    """
+
+    runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="[DIR ...]")] = ()
+    """The directories of runs, whose games are drawn as far as the runs go."""
+    published: bool = False
+    """Draw all 29 games."""
+    out: Path = Path("results/atari-figures")
+    """The directory for the drawings and atari.json."""
+
+    def __post_init__(self) -> None:
+        if not self.runs and not self.published:
+            raise ValueError("nothing to draw: give --published, the directories of runs, or both")
+
+
+@dataclass(frozen=True)
 class VideoOptions:
     """Film a run's agent: the episode as rendered, beside it what the agent thinks."""
 

@@ -1,0 +1,251 @@
+"""Published Atari results against the authors' files and their formulas written out slowly."""
+
+import csv
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hyperaction.cli import main
+from hyperaction.report import atari as report
+from hyperaction.report.statistics import interquartile_mean
+from hyperaction.studies import atari as study
+
+HGQN = {"orders": [1, 2, 3], "edges": [], "mixer": "sum"}
+DQN = {**HGQN, "orders": [-1]}
+
+
+def config(agent="hgqn", env="ALE/BankHeist-v5", **settings):
+    return {
+        "env": env,
+        "agent": agent,
+        "settings": {**(DQN if agent == "dqn" else HGQN)} | settings,
+    }
+
+
+def test_runs_find_what_was_published_for_them():
+    found = study.published(config())
+    assert found.agent == "hgqn"
+    assert found.steps.tolist() == [(iteration + 1) * 250_000 for iteration in range(200)]
+    assert (found.minimum <= found.mean).all()
+    assert (found.mean <= found.maximum).all()
+    assert study.published(config(orders=[1, 2, -1])).agent == "hgqn"
+    assert study.published(config("dqn", "ale_py:ALE/Zaxxon-v5")).agent == "dqn"
+    others = [config(orders=[1, 2]), config(edges=["0"]), config(mixer="universal")]
+    others += [config("dqn", orders=[1]), config("rainbow"), config("ddpg")]
+    envs = ("ALE/Pong-v5", "ALE/BankHeist-ram-v5", "CartPole-v1")
+    for other in (*others, *(config(env=env) for env in envs)):
+        assert study.published(other) is None
+    assert study.game_of("ALE/Pong-v5") == "Pong"
+    assert study.game_of("CartPole-v1") == ""
+
+
+def test_scores_are_their_formulas():
+    scale = study.Reference(random=-10.0, human=30.0)
+    assert study.human_normalised(-10.0, scale) == 0.0
+    assert study.human_normalised(30.0, scale) == 1.0
+    assert study.relative_score(hgqn=15.0, dqn=5.0, scale=scale) == 10.0 / 40.0
+    assert study.relative_score(hgqn=60.0, dqn=50.0, scale=scale) == 10.0 / 60.0  # Beyond a human.
+
+
+def test_zaxxon_and_stargunner_lead_and_chopper_command_trails():
+    bars = report.ordered([report.Bar(*study.relative(game)) for game in study.GAMES])
+    assert len(bars) == 29
+    assert [bar.game for bar in bars[:2]] == ["Zaxxon", "StarGunner"]
+    assert [bar.relative for bar in bars[:2]] == pytest.approx([0.5, 0.5], abs=0.04)
+    assert bars[-1].game == "ChopperCommand"
+    assert bars[-1].relative == pytest.approx(-0.12, abs=0.005)
+
+
+REFERENCE = Path(__file__).parent.parent.parent / "shared" / "reference"
+needs_reference = pytest.mark.skipif(
+    not REFERENCE.exists(), reason="the authors' files are not beside the project"
+)
+
+
+@pytest.fixture(scope="module")
+def authors():
+    """Training returns by game, agent, seed and iteration; random and human scores by game."""
+    returns = defaultdict(lambda: defaultdict(dict))
+    with (REFERENCE / "atari_published.csv").open() as file:
+        for row in csv.DictReader(file):
+            seeds = returns[row["game"], row["agent"]]
+            seeds[int(row["seed"])][int(row["iteration"])] = float(row["train_return"])
+    with (REFERENCE / "atari_human_random.csv").open() as file:
+        scales = {
+            row["game"]: (float(row["random"]), float(row["human"])) for row in csv.DictReader(file)
+        }
+    return returns, scales
+
+
+def there(seeds, iteration):
+    """What the seeds that came so far have in an iteration."""
+    return [seed[iteration] for seed in seeds.values() if iteration in seed]
+
+
+@needs_reference
+def test_the_published_curves_are_the_authors(authors):
+    returns, scales = authors
+    assert set(study.GAMES) == set(scales)
+    for (game, agent), seeds in returns.items():
+        assert study.reference(game) == scales[game]
+        found = study.curve(game, agent)
+        values = [there(seeds, iteration) for iteration in range(200)]
+        for ours, statistic in ((found.mean, np.mean), (found.minimum, min), (found.maximum, max)):
+            np.testing.assert_allclose(
+                ours, [statistic(v) for v in values], rtol=5.1e-4, atol=0.0051
+            )
+
+
+@needs_reference
+def test_relative_scores_are_those_of_the_authors_curves(authors):
+    returns, scales = authors
+    for game, (random, human) in scales.items():
+        dqn, hgqn = (
+            np.mean([np.mean(there(returns[game, agent], k)) for k in range(200)])
+            for agent in ("dqn", "hgqn")
+        )
+        expected = (hgqn - dqn) / (max(dqn, human) - random)
+        assert study.relative(game).relative == pytest.approx(expected, abs=2e-4)
+
+
+@needs_reference
+def test_scores_over_games_are_those_of_every_seed(authors):
+    returns, scales = authors
+    seeds = study.over_games()
+    assert [(s.agent, s.seed) for s in seeds] == [("dqn", k) for k in range(1, 6)] + [
+        ("hgqn", k) for k in range(1, 4)
+    ]
+    for agent, seed, *found in seeds:
+        for iteration in (0, 100, 185, 199):
+            scores = []
+            for game, (random, human) in scales.items():
+                all_seeds = returns[game, agent]
+                # Three curves end early; the mean of the other seeds stands in.
+                own = all_seeds[seed].get(iteration, np.mean(there(all_seeds, iteration)))
+                scores.append((own - random) / (human - random))
+            ours = [curve[iteration] for curve in found]
+            slow = [np.median(scores), np.mean(scores), interquartile_mean(np.array(scores))]
+            assert ours == pytest.approx(slow, abs=6e-5)
+
+
+def test_a_run_is_averaged_over_the_steps_of_each_iteration():
+    steps, returns = np.array([100_000, 310_000, 520_000]), np.array([1.0, 2.0, 3.0])
+    each_step = np.repeat(returns, np.diff(steps, prepend=0))
+    slow = [each_step[:250_000].mean(), each_step[250_000:500_000].mean()]
+    np.testing.assert_allclose(study.per_iteration(steps, returns), slow)
+    assert len(study.per_iteration(steps[:1], returns[:1])) == 0
+    assert report.ITERATION == study.ITERATION
+
+
+def test_runs_of_both_agents_are_compared_over_the_iterations_that_all_have():
+    dqn, hgqn = (
+        [np.array([100.0, 200.0, 999.0])],
+        [np.array([200.0, 300.0]), np.array([0.0, 500.0])],
+    )
+    found = study.versus("BankHeist", dqn, hgqn)
+    assert found[:4] == ("BankHeist", 2, 1, 2)
+    assert found.ours == pytest.approx((250.0 - 150.0) / (753.1 - 14.2))
+    published = [study.curve("BankHeist", agent).mean[:2].mean() for agent in ("hgqn", "dqn")]
+    assert found.published == pytest.approx((published[0] - published[1]) / (753.1 - 14.2))
+    assert study.versus("BankHeist", dqn, [np.array([])]).iterations == 0
+
+
+def write(out, config, returns, phase=250_000):
+    out.mkdir(parents=True)
+    (out / "config.json").write_text(json.dumps({**config, "seed": 0, "steps": 10}))
+    rows = [{"kind": "train", "step": phase * (k + 1), "return": r} for k, r in enumerate(returns)]
+    rows.insert(1, {"kind": "eval", "step": phase, "return": 0.0})
+    rows.append({"kind": "train", "step": phase * 99, "episodes": 0})  # No episode ended in it.
+    (out / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(out)
+
+
+def test_published_figures_and_runs_are_drawn_and_told(tmp_path, capsys):
+    runs = [
+        write(tmp_path / "dqn/seed-0", config("dqn"), [20.0, 40.0, 60.0]),
+        write(tmp_path / "hgqn/seed-0", config(), [30.0, 90.0]),
+        write(tmp_path / "rank-1", config(orders=[1]), [30.0]),
+        write(tmp_path / "short", config(env="ALE/Alien-v5"), [9.0], phase=10_000),
+        write(tmp_path / "short-dqn", config("dqn", "ALE/Alien-v5"), [9.0], phase=10_000),
+        write(tmp_path / "pong", config(env="ALE/Pong-v5"), [-21.0, -20.0]),
+    ]
+    out = tmp_path / "all"
+    twice = f"{tmp_path}/dqn/../rank-1"  # The same run by another path counts once.
+    assert main(["atari-figures", "--published", *runs, twice, "--out", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert "Zaxxon (+52.7%) and Star Gunner (+48.8%) lead, Chopper Command (-11.7%) trails." in told
+    assert "HGQN is above DQN in 20 of 29 games" in told
+    assert "hgqn/seed-0: hgqn in Bank Heist, return 90.0 at step 500,000; published there:" in told
+    assert told.count("rank-1: hgqn in Bank Heist, return 30.0 at step 250,000; nothing") == 1
+    assert "pong: hgqn in Pong, return -20.0 at step 500,000; nothing is published" in told
+    assert "short: hgqn in Alien, return 9.0 at step 10,000; the published curve goes from" in told
+    assert "Alien, 1 run of HGQN versus 1 run of DQN: no relative score yet" in told
+    ours = 100 * 30.0 / (753.1 - 14.2)
+    assert f"1 run of DQN, iterations 1 to 2: relative score {ours:+.1f}%, published +" in told
+    drawings = [f"atari-{name}.png" for name in ("bars", "curves", "median-mean", "runs")]
+    assert sorted(file.name for file in out.iterdir()) == [*drawings, "atari.json"]
+    numbers = json.loads((out / "atari.json").read_text())
+    assert numbers["games"][0]["game"] == "Zaxxon"
+    assert numbers["over_games"]["hgqn"]["iqm"]["average"] == pytest.approx(0.598, abs=0.001)
+    assert [run["name"] for run in numbers["runs"]][:3] == ["dqn/seed-0", "hgqn/seed-0", "rank-1"]
+    assert numbers["relative"][0]["ours"] == pytest.approx(ours / 100)
+    assert numbers["relative"][1]["ours"] is None
+
+
+def test_runs_alone_are_drawn_without_the_other_games(tmp_path, capsys, monkeypatch):
+    from hyperaction.report import atari_figures
+
+    drawn = []
+    draw = atari_figures.draw_panels
+    monkeypatch.setattr(
+        atari_figures,
+        "draw_panels",
+        lambda panels, *args, **more: (drawn.extend(panels), draw(panels, *args, **more))[1],
+    )
+    runs = [
+        write(tmp_path / "pong", config(env="ALE/Pong-v5"), [1.0]),
+        write(tmp_path / "mine", config(), [1.0]),
+    ]
+    out = tmp_path / "figures"
+    assert main(["atari-figures", *runs, "--out", str(out)]) == 0
+    assert "Zaxxon" not in capsys.readouterr().out
+    assert sorted(file.name for file in out.iterdir()) == ["atari-runs.png", "atari.json"]
+    assert {panel.game: len(panel.published) for panel in drawn} == {"BankHeist": 2, "Pong": 0}
+
+
+@pytest.mark.parametrize(
+    ("env", "returns", "message"),
+    [
+        ("CartPole-v1", [1.0], "is a run of CartPole-v1, which is no Atari game such as ALE/Alien"),
+        ("ALE/Alien-v5", [], "has no finished phase yet"),
+        ("ALE/Alien-v5", [1.0, np.nan], "returns are no numbers, or steps do not grow"),
+        ("ALE/Alien-v5", ["much"], "a phase lacks its step or return"),
+    ],
+)
+def test_runs_that_cannot_be_drawn_are_told_in_one_line(env, returns, message, tmp_path, capsys):
+    run = write(tmp_path / "sweep" / "run", config(env=env), returns)
+    assert main(["atari-figures", str(tmp_path / "sweep"), "--out", str(tmp_path / "out")]) == 1
+    assert f"holds several runs; name them, such as {run}\n" in capsys.readouterr().err
+    assert main(["atari-figures", "--published", run, "--out", str(tmp_path / "out")]) == 1
+    told = capsys.readouterr()
+    assert message in told.err
+    assert told.err.count("\n") == 1
+    assert told.out == ""
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_drawing_that_fails_leaves_nothing_behind(tmp_path, capsys, monkeypatch):
+    from matplotlib.figure import Figure
+
+    def full(figure, file, **settings):
+        Path(file).write_bytes(b"half")
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(Figure, "savefig", full)
+    out = tmp_path / "out"
+    assert main(["atari-figures", "--published", "--out", str(out)]) == 1
+    assert "no space left on device" in capsys.readouterr().err
+    assert list(out.iterdir()) == []
