@@ -114,7 +114,7 @@ class Learner:
             raise ValueError("an agent loaded without an environment cannot learn; pass env=")
         if steps < 1:
             raise ValueError(f"steps {steps} is below 1")
-        train(self.training, self.training.step + steps, _callbacks(callback), whole_episodes=False)
+        train(self.training, self.training.step + steps, _callbacks(callback), exact=True)
         return self
 
     def act(self, observation: Any, mask: Any = None) -> Any:

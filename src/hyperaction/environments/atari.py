@@ -65,11 +65,16 @@ def make_game(
 
 def make_games(name: str, count: int, max_episode_steps: int = 0) -> VectorEnv[Any, Any, Any]:
     """So many games side by side, each in a thread of its own, with the same preprocessing."""
-    spec = gymnasium.spec(name)
     from ale_py.vector_env import AtariVectorEnv
 
-    return AtariVectorEnv(
-        spec.kwargs["game"],
+    class Games(AtariVectorEnv):
+        """Takes any seed."""
+
+        def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+            return super().reset(seed=None if seed is None else seed % 2**30, options=options)
+
+    return Games(
+        gymnasium.spec(name).kwargs["game"],
         count,
         autoreset_mode=AutoresetMode.SAME_STEP,
         max_num_frames_per_episode=FRAME_SKIP * (max_episode_steps or LONGEST_EPISODE),

@@ -1,5 +1,10 @@
 """The paper's experiments, as data."""
 
-from hyperaction.studies.physical import published
+from typing import Any
 
-__all__ = ["published"]
+from hyperaction.studies import atari, physical
+
+
+def published(config: dict[str, Any]) -> physical.Published | atari.Published | None:
+    """What the authors published for the agent and the environment of a run, if anything."""
+    return physical.published(config) or atari.published(config)

@@ -42,13 +42,14 @@ def train(
     evaluation: Evaluation | None = None,
     phase_steps: int = 10_000,
     evaluation_steps: int = 5_000,
-    whole_episodes: bool = True,
+    exact: bool = False,
     stopping: Callable[[], bool] = lambda: False,
 ) -> None:
     """Trains until so many steps are done, in phases that end in evaluations.
 
-    With one environment, phases are whole episodes, as in Dopamine, unless `whole_episodes` is
-    false: then they stop at the step that is asked for. `stopping` is asked after every step.
+    Training ends with a phase, and with one environment phases are whole episodes, as in Dopamine;
+    unless it is to be `exact`, and stop at the step that is asked for. `stopping` is asked after
+    every step.
     """
     listeners = list(callbacks)
 
@@ -57,7 +58,7 @@ def train(
         answers = [getattr(each, what)(training, *news) for each in listeners]
         return all(answer is None or answer for answer in answers)
 
-    whole_episodes = whole_episodes and training.env.count == 1
+    whole_episodes = training.env.count == 1 and not exact
     going = tell("on_start")
     while going and not is_complete(training, steps):
         started, first = time.perf_counter(), training.step
@@ -70,7 +71,7 @@ def train(
             phase.over = (full and bool(ended)) if whole_episodes else full
             if whole_episodes and not training.env.has_limit:
                 check_ends(training.lengths[0], ENDLESS * phase_steps)
-            if not whole_episodes and training.step >= steps:
+            if exact and training.step >= steps:
                 break
         if not phase.over:
             return
@@ -92,8 +93,8 @@ def train(
 
 
 def is_complete(training: Training, steps: int) -> bool:
-    """Whether so many steps are done, and the phase of the last of them judged."""
-    return training.step >= steps and not training.phase.over
+    """Whether so many steps are done, and the phase of the last of them is over and judged."""
+    return training.step >= steps and training.step == training.phase.first
 
 
 def _metrics(training: Training) -> dict[str, float]:
