@@ -6,7 +6,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := dev,report,physical,ray
+EXTRAS := dev,report,physical,atari,ray
 # The peers that benchmarks measure against bring several GB, and are not held to exact versions.
 LOCKED := dev physical report atari ray
 

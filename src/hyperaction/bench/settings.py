@@ -38,6 +38,40 @@ class BenchMaximise:
 
 
 @dataclass(frozen=True)
+class BenchAtari:
+    """Time training in an Atari game against other libraries, on one core.
+
+    Prints ratios measured in one run: HGQN beside DQN, where the time of a step goes, steps per
+    second beside peers that are installed (extra `peers`), and the memory.
+    """
+
+    game: str = "ALE/BankHeist-v5"
+    """The game."""
+    steps: int = 100
+    """Environment steps per measurement; every fourth has an update."""
+    repeats: int = 8
+    """Measurements; the fastest counts."""
+    peer_steps: int = 400
+    """Environment steps per measurement of a peer; 0 leaves them out."""
+    peer_repeats: int = 2
+    """Measurements of each peer; the fastest counts."""
+    out: Path = Path("results/bench-atari")
+    """The directory for the results."""
+
+    def __post_init__(self) -> None:
+        if not self.game.startswith("ALE/"):
+            raise ValueError(f"--game {self.game} is no game, such as ALE/BankHeist-v5")
+        for option, value, low in (
+            ("--steps", self.steps, 8),
+            ("--repeats", self.repeats, 1),
+            ("--peer-steps", self.peer_steps, 0),
+            ("--peer-repeats", self.peer_repeats, 1),
+        ):
+            if not low <= value <= 1_000_000:
+                raise ValueError(f"{option} {value} is not in {low} to 1000000")
+
+
+@dataclass(frozen=True)
 class BenchTrain:
     """Time training on HalfCheetah against its floor and against other libraries, on one core.
 

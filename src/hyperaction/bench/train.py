@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,7 +20,7 @@ from hyperaction.agents.adam import adam
 from hyperaction.agents.minibatch import Minibatch
 from hyperaction.agents.settings import ValueSettings, preset
 from hyperaction.agents.value import ValueAgent
-from hyperaction.bench.clock import fastest
+from hyperaction.bench.clock import child, fastest, timed
 from hyperaction.bench.settings import BenchTrain
 from hyperaction.checkpointing import snapshot
 from hyperaction.environments import Single
@@ -41,6 +38,8 @@ PEERS = {
     "SBX DQN": "sbx",
     "Tianshou BDQN": "tianshou",
 }
+
+WORKER = "hyperaction.bench.worker"
 
 LOGGED = 5
 """Phases whose logging is timed."""
@@ -66,7 +65,7 @@ def run(settings: BenchTrain, told: Told) -> dict[str, Any]:
     told("logging")
     logging = _logging(first)
     told("memory and the first update")
-    starts = {rank: _child("start", str(rank)) for rank in settings.ranks}
+    starts = {rank: child(WORKER, "start", str(rank)) for rank in settings.ranks}
     peers = _peers(settings, told)
     return {
         "split": {str(rank): _shares(splits[rank], acting[rank], logging) for rank in splits},
@@ -93,40 +92,14 @@ def _warm(rank: int) -> Training:
     return training
 
 
-class _Stopwatch:
-    """Adds up the time of calls to a function."""
-
-    def __init__(self, work: Callable[..., Any], *, wait: bool) -> None:
-        self.work, self.wait, self.seconds = work, wait, 0.0
-
-    def __call__(self, *args: Any) -> Any:
-        start = time.perf_counter()
-        found = self.work(*args)
-        if self.wait:  # Programs answer before they are done.
-            jax.block_until_ready(found)  # type: ignore[no-untyped-call]
-        self.seconds += time.perf_counter() - start
-        return found
-
-
 def _split(training: Training, steps: int) -> dict[str, float]:
     """Seconds per step, and what of them the environment, the program and replay take."""
     env, ring, programs = training.env, training.ring, training.programs
     assert isinstance(env, Single)
     places = [(env.env.env, "step"), (ring, "add"), (ring, "take"), (programs, "learn_and_act")]
-    watches = {
-        name: _Stopwatch(getattr(owner, name), wait=owner is programs) for owner, name in places
-    }
-    for owner, name in places:
-        setattr(owner, name, watches[name])
-    start = time.perf_counter()
-    for _ in range(steps):
-        training.advance()
-    loop = time.perf_counter() - start
-    for owner, name in places:
-        setattr(owner, name, watches[name].work)
-    seconds = {name: watch.seconds / steps for name, watch in watches.items()}
+    loop, seconds = timed(training.advance, steps, places)
     return {
-        "loop": loop / steps,
+        "loop": loop,
         "environment": seconds["step"],
         "program": seconds["learn_and_act"],
         "replay": seconds["add"] + seconds["take"],
@@ -269,16 +242,6 @@ def _logging(training: Training) -> float:
         return (time.perf_counter() - start) / LOGGED / PHASE
 
 
-def _child(*args: str) -> dict[str, float]:
-    """What a process of its own measured; it is told when it was started."""
-    command = [sys.executable, "-m", "hyperaction.bench.worker", str(time.time()), *args]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:]
-        raise RuntimeError(f"measuring {' '.join(args)} failed: {' '.join(last)}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def _peers(settings: BenchTrain, told: Told) -> dict[str, float]:
     """Steps per second of this library at rank 1 and of the peers that are installed."""
     there = [name for name, module in PEERS.items() if find_spec(module) is not None]
@@ -288,6 +251,6 @@ def _peers(settings: BenchTrain, told: Told) -> dict[str, float]:
     for repeat in range(settings.peer_repeats):
         for name in ["Hyperaction", *there]:
             told(f"{name}, {repeat + 1} of {settings.peer_repeats}")
-            found = _child(name, str(settings.peer_steps))["steps_per_second"]
+            found = child(WORKER, name, str(settings.peer_steps))["steps_per_second"]
             speeds[name] = max(found, speeds.get(name, 0.0))
     return speeds

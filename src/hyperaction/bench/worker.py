@@ -13,6 +13,7 @@ import gymnasium
 import numpy as np
 
 from hyperaction import environments
+from hyperaction.bench.clock import Clock
 from hyperaction.bench.train import ENV, WARM_UP, paper_agent
 from hyperaction.environments import Single, make_env
 from hyperaction.replay import Ring
@@ -41,25 +42,6 @@ def start(started: float, rank: int) -> dict[str, float]:
         "seconds": seconds,
         "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / scale,
     }
-
-
-class Clock:
-    """Counts steps from the end of the warm-up on."""
-
-    def __init__(self, steps: int) -> None:
-        self.left, self.steps = WARM_UP + 200 + steps, steps
-
-    def tick(self) -> bool:
-        """Whether to go on."""
-        self.left -= 1
-        if self.left == self.steps:
-            self.started = time.perf_counter()
-        return self.left > 0
-
-    @property
-    def speed(self) -> float:
-        """Steps per second."""
-        return self.steps / (time.perf_counter() - self.started)
 
 
 def hyperaction(clock: Clock) -> None:
@@ -180,7 +162,7 @@ if __name__ == "__main__":
     if what == "start":
         result = start(float(began), int(number))
     else:
-        clock = Clock(int(number))
+        clock = Clock(WARM_UP + 200, int(number))
         WORKS[what](clock)
         result = {"steps_per_second": clock.speed}
     print(json.dumps(result))

@@ -97,7 +97,7 @@ def sweep(args: Sequence[str]) -> None:
     grid = grids.load(options.grid)
     cells = grids.chosen(grid, only=options.only, seeds=options.seeds, steps=options.steps)
     grids.check_same(cells, options.out)
-    grids.check_fits(grid.name, cells)
+    replay_bytes = grids.check_fits(grid.name, cells)
     from rich.console import Console
 
     from hyperaction.report import sweep as report
@@ -117,7 +117,8 @@ def sweep(args: Sequence[str]) -> None:
     console = Console(markup=False)
     with ExitStack() as held:
         held.enter_context(locked(here(options.out)))
-        running = Sweep(cells, options.out, _workers(options, held), options.retries)
+        workers = _workers(options, replay_bytes, held, console)
+        running = Sweep(cells, options.out, workers, options.retries)
         stopping = held.enter_context(stoppable(lambda: console.print(STOPPING)))
         show = _sweep_shown(console, held)
         lost = running.run(lambda of: show(rows(of), of.seconds_left()), stopping)
@@ -139,15 +140,25 @@ def sweep(args: Sequence[str]) -> None:
 STOPPING = "asking all runs to save, which takes a minute at most; again: stop now"
 
 
-def _workers(options: Any, held: ExitStack) -> Any:
+def _workers(options: Any, replay_bytes: int, held: ExitStack, console: Any) -> Any:
     if options.ray:
         need("ray", extra="ray")
         from hyperaction.sweeps.cluster import Cluster
 
         return held.enter_context(Cluster(options.ray, options.retries))
+    from hyperaction.running.memory import gigabytes, runs_that_fit
     from hyperaction.sweeps.local import Local
 
-    return Local(options.workers)
+    workers, fit = Local(options.workers), runs_that_fit(replay_bytes)
+    if fit is not None and workers.count > max(fit, 1):
+        told = (
+            f"replay of a run takes up to {gigabytes(replay_bytes)}, so that {fit} fit into memory"
+        )
+        if options.workers:
+            raise UserError(f"--workers {options.workers}: {told}")
+        console.print(f"{told}: no more run at once", highlight=False)
+        return Local(max(fit, 1))
+    return workers
 
 
 def _sweep_shown(console: Any, held: ExitStack) -> Callable[[Any, float | None], None]:

@@ -42,6 +42,12 @@ def _free() -> int | None:
         return None
 
 
+def runs_that_fit(replay_bytes: int) -> int | None:
+    """How many runs this machine can hold at once; nothing where the system does not say."""
+    there = available()
+    return None if there is None else there // (replay_bytes + BESIDES)
+
+
 def check_fits(replay_bytes: int, replay_size: int, least: int) -> str:
     """What is to be known of replay's memory; refused if this machine has not enough."""
     there = available()

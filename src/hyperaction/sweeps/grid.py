@@ -11,12 +11,15 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hyperaction.options import TrainOptions, defaults
 from hyperaction.parsing import ArgumentError, parse
 from hyperaction.runs.directory import check_same_settings
 from hyperaction.runs.remote import url_of
+
+if TYPE_CHECKING:
+    from hyperaction.environments import Factored
 
 KEYS = ("environments", "agents", "seeds", "options", "skip")
 OF_THE_GRID = ("env", "seed", "out", "fresh", "help", "h")
@@ -69,17 +72,20 @@ class Grid:
         return list(self._cells())
 
     def _cells(self) -> Iterator[Cell]:
-        understood = {name: self._understood(name) for name in self.agents}
+        understood: dict[tuple[bool, str], TrainOptions[Any]] = {}
         for seed in self.seeds:
             for env in self.environments:
                 for agent, args in self.agents.items():
                     if (env, agent) not in self.skip:
                         given = (env, *args, "--seed", str(seed))
-                        options = replace(understood[agent], env=env, seed=seed)
+                        kind = (env.startswith("ALE/"), agent)  # The usual preset depends on it.
+                        if kind not in understood:
+                            understood[kind] = self._understood(env, agent)
+                        options = replace(understood[kind], env=env, seed=seed)
                         yield Cell(env, agent, seed, given, options)
 
-    def _understood(self, agent: str) -> TrainOptions[Any]:
-        args = [self.environments[0], *self.agents[agent]]
+    def _understood(self, env: str, agent: str) -> TrainOptions[Any]:
+        args = [env, *self.agents[agent]]
         try:
             options_type, default = defaults(args)
             return parse(options_type, "train", args, default=default)
@@ -128,20 +134,29 @@ def check_same(cells: list[Cell], out: Path) -> None:
             check_same_settings(there, cell.options.config())
 
 
-def check_fits(name: str, cells: list[Cell]) -> None:
-    """Refuses environments that cannot be made, and agents that do not fit them."""
-    made: dict[Any, tuple[int, ...]] = {}
+def check_fits(name: str, cells: list[Cell]) -> int:
+    """Refuses environments that cannot be made, and agents that do not fit them.
+
+    Returns the most bytes that the replay of a cell takes.
+    """
+    from hyperaction.replay import make_replay
+
+    made: dict[Any, Factored] = {}
+    most = 0
     for cell in cells:
         options = cell.options
         key = (cell.env, options.bins, options.action_shape, options.agent == "ddpg")
         try:
             if key not in made:
-                env = options.make_env()
-                made[key] = env.sizes
-                env.close()
-            options.check_sizes(made[key])
+                made[key] = options.make_env()
+                made[key].close()
+            env = made[key]
+            options.check_sizes(env.sizes)
+            replay = make_replay(options.settings.replay_size, env, len(env.sizes))
+            most = max(most, replay.nbytes)
         except (ValueError, RuntimeError) as error:
             raise ArgumentError(f"{name}, {cell.name}: {error}") from None
+    return most
 
 
 MOST_SEEDS = 10_000

@@ -1,7 +1,7 @@
 """Training: the compiled agent, everything that changes, its judge, and the loop."""
 
 from hyperaction.training.evaluation import Evaluation
-from hyperaction.training.learning import DivergedError, Episode, Phase, Training, replay_for
+from hyperaction.training.learning import DivergedError, Episode, Phase, Training
 from hyperaction.training.loop import Callback, is_complete, train
 from hyperaction.training.programs import Agent, Flat, Programs, allowed
 
@@ -17,6 +17,5 @@ __all__ = [
     "Training",
     "allowed",
     "is_complete",
-    "replay_for",
     "train",
 ]

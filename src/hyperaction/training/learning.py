@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hyperaction.agents.minibatch import Minibatch
 from hyperaction.environments import Environments, Steps
-from hyperaction.replay import FrameRing, NStep, Priorities, Ring
+from hyperaction.replay import NStep, Priorities, make_replay
 from hyperaction.training.programs import Agent, Flat, Programs, allowed
 
 
@@ -70,7 +70,13 @@ class Training:
         self.n_steps = [NStep(settings.n_step, settings.discount) for _ in range(self.env.count)]
         self.priorities = Priorities(settings.replay_size) if settings.prioritised else None
         self.env.reset(self.env_seed(0))
-        self.ring = replay_for(agent, self.env, self.env.mask)
+        self.ring = make_replay(
+            settings.replay_size,
+            self.env,
+            agent.action_length,
+            agent.action_dtype,
+            None if self.env.mask is None else self.env.mask.shape[1],
+        )
         self.kept: list[NDArray[Any] | None] = [None] * self.env.count
         """The observations to act on, as transitions hold them; none where an episode begins."""
         self.step = self.empty_since = 0
@@ -209,14 +215,3 @@ class Training:
         if not np.isfinite(loss):
             raise DivergedError(f"the loss is {loss} at step {step:,}")
         self.phase.losses.append(loss)
-
-
-def replay_for(
-    agent: Agent, env: Environments, mask: NDArray[np.bool_] | None = None
-) -> Ring | FrameRing:
-    """Where an agent's transitions are kept: each frame once where observations are images."""
-    size, mask_length = agent.settings.replay_size, None if mask is None else mask.shape[1]
-    action = (agent.action_length, agent.action_dtype)
-    if env.frames:
-        return FrameRing(size, env.observation_shape, env.frames, *action, mask_length)
-    return Ring(size, env.observation_shape, *action, mask_length, env.observation_dtype)
