@@ -30,7 +30,7 @@ check: install
 
 install: $(VENV)/installed
 
-$(VENV)/installed: pyproject.toml requirements.lock setup.py $(wildcard src/hyperaction/maximise/native/*.cc src/hyperaction/maximise/native/*.h)
+$(VENV)/installed: pyproject.toml requirements.lock setup.py $(wildcard src/hyperaction/native/*.cc src/hyperaction/native/*.h)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Hyperaction needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-NATIVE = "src/hyperaction/maximise/native"
+NATIVE = "src/hyperaction/native"
+NAMES = ("convolve", "eliminate", "optimise", "peak", "search")
 
 
 def kernel() -> list[Extension]:
@@ -15,11 +16,18 @@ def kernel() -> list[Extension]:
         return []
     return [
         Extension(
-            "hyperaction.maximise.native._kernel",
-            sources=[f"{NATIVE}/{name}.cc" for name in ("eliminate", "search", "peak")],
+            "hyperaction.native._kernel",
+            sources=[f"{NATIVE}/{name}.cc" for name in NAMES],
             depends=[f"{NATIVE}/lanes.h", f"{NATIVE}/pairwise.h"],
             include_dirs=[str(Path(spec.origin).parent / "include")],
-            extra_compile_args=["-std=c++17", "-O3", "-g0", "-Wno-psabi", "-Wno-attributes"],
+            extra_compile_args=[
+                "-std=c++17",
+                "-O3",
+                "-fno-math-errno",
+                "-g0",
+                "-Wno-psabi",
+                "-Wno-attributes",
+            ],
             language="c++",
             optional=True,
         )

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from hyperaction import Hypergraph
-from hyperaction.maximise import native
+from hyperaction import Hypergraph, native
 
 # Without a compiler there is no kernel to test; with one, a kernel that was not built is a failure.
 HAS_KERNEL = native.available() or any(map(shutil.which, ("c++", "g++", "clang++")))

@@ -4,14 +4,13 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
 
-from hyperaction import Hypergraph
-from hyperaction.agents.adam import adam
+from hyperaction import Hypergraph, native
 from hyperaction.agents.ddpg import DDPGAgent
 from hyperaction.agents.exploration import EpsilonGreedy, Noise, random_share
 from hyperaction.agents.minibatch import Minibatch
+from hyperaction.agents.optimisers import OPTIMISERS
 from hyperaction.agents.settings import (
     AGENTS,
     DDPGSettings,
@@ -105,20 +104,38 @@ def test_branching_needs_every_vertex_in_one_hyperedge():
         ValueSettings(orders=(1, 2), branching="mean").hypergraph((3, 2))
 
 
-def test_adam_adds_epsilon_to_the_uncorrected_root():
-    gradients = np.random.default_rng(0).normal(size=(5, 3)) * 0.01
-    ours = adam(0.1, 0.003)
-    parameters = jnp.ones(3)
-    state = ours.init(parameters)
-    by_hand, mean, square = np.ones(3), np.zeros(3), np.zeros(3)
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("name", ["adam", "rmsprop"])
+def test_optimisers_step_as_in_tensorflow(name, compiled, monkeypatch):
+    if not compiled:
+        monkeypatch.setattr(native, "available", lambda: False)
+    gradients = np.random.default_rng(0).normal(size=(5, 40, 3)) * 0.01
+    ours = OPTIMISERS[name](0.1, 0.003)
+    parameters = {"x": jnp.ones((40, 3)), "y": jnp.ones(())}
+    state, update = ours.start(parameters), jax.jit(ours.update)
+    by_hand, mean, square = np.ones((40, 3)), 0.0, 0.0 if name == "adam" else 1.0
     for count, gradient in enumerate(gradients, start=1):
-        step, state = ours.update(jnp.asarray(gradient, jnp.float32), state)
-        parameters = optax.apply_updates(parameters, step)
-        mean = 0.9 * mean + 0.1 * gradient
-        square = 0.999 * square + 0.001 * gradient**2
-        rate = 0.1 * np.sqrt(1 - 0.999**count) / (1 - 0.9**count)
-        by_hand = by_hand - rate * mean / (np.sqrt(square) + 0.003)
-        np.testing.assert_allclose(parameters, by_hand, rtol=1e-4)
+        both = {"x": jnp.asarray(gradient, jnp.float32), "y": jnp.zeros(())}
+        parameters, state = update(parameters, both, state)
+        if name == "adam":  # Epsilon is added to the root of the uncorrected mean.
+            mean = 0.9 * mean + 0.1 * gradient
+            square = 0.999 * square + 0.001 * gradient**2
+            rate = 0.1 * np.sqrt(1 - 0.999**count) / (1 - 0.9**count)
+            by_hand = by_hand - rate * mean / (np.sqrt(square) + 0.003)
+        else:  # The squares are centred and start at one, and epsilon is inside the root.
+            mean = 0.95 * mean + 0.05 * gradient
+            square = 0.95 * square + 0.05 * gradient**2
+            by_hand = by_hand - 0.1 * gradient / np.sqrt(square - mean**2 + 0.003)
+        np.testing.assert_allclose(parameters["x"], by_hand, rtol=1e-5)
+    assert parameters["y"] == 1.0
+
+
+def test_gradients_are_clipped_by_their_norm():
+    ours = OPTIMISERS["rmsprop"](0.1, 0.003, gradient_clip=1.0)
+    parameters = jnp.zeros(4)
+    long, _ = ours.update(parameters, jnp.full(4, 100.0), ours.start(parameters))
+    short, _ = ours.update(parameters, jnp.full(4, 0.5), ours.start(parameters))
+    np.testing.assert_allclose(long, short, rtol=1e-6)
 
 
 def test_ddpg_learns_by_its_two_gradients():

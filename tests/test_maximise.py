@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperaction import Hypergraph, Mean, Sum, make_mixer, maximiser
+from hyperaction import Hypergraph, Mean, Sum, make_mixer, maximiser, native
 from hyperaction.bench.maximise import toulbar_optima
-from hyperaction.maximise import WAYS, entry_mask, native, random_actions
+from hyperaction.maximise import WAYS, entry_mask, random_actions
 from hyperaction.mixers import MIXERS
 from tests.strategies import (
     HAS_KERNEL,

@@ -91,7 +91,9 @@ class Blocks(eqx.Module):
         return in_order + self.biases[place]
 
     def _heads(self, state: Float[Array, " features"]) -> Float[Array, "heads width"]:
-        return jax.nn.relu(self.hidden(state)).reshape(self.hypergraph.num_edges, -1)
+        # Without the barrier XLA swaps the operands, and repacks a large matrix at every product.
+        product = jax.lax.optimization_barrier(self.hidden.weight @ state)  # type: ignore[no-untyped-call]
+        return jax.nn.relu(product + self.hidden.bias).reshape(self.hypergraph.num_edges, -1)
 
     def table_means(self, state: Float[Array, " features"]) -> Float[Array, " edges"]:
         """The mean of each hyperedge's table, from the mean weights: no output is needed."""

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from hyperaction.blocks import TOTAL_WIDTH, Blocks
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.layers import convolution, linear
+from hyperaction.layers import convolution, convolved, linear
 from hyperaction.maximise import Maximiser, maximiser
 from hyperaction.mixers import AbstractMixer, Sum, make_mixer
 
@@ -97,9 +97,13 @@ class NatureCNN(eqx.Module):
 def _convolve(
     layers: tuple[eqx.nn.Conv2d, ...], image: Shaped[ArrayLike, "..."]
 ) -> Float[Array, " features"]:
-    x = jnp.asarray(image).astype(jnp.float32) / 255.0
-    for layer in layers:
-        x = jax.nn.relu(layer(x))
+    first, *others = layers
+    image = jnp.asarray(image)
+    of_bytes = image.dtype == jnp.uint8
+    x = image if of_bytes else jnp.transpose(image, (1, 2, 0)) / 255.0
+    x = jax.nn.relu(convolved(first, x, of_bytes=of_bytes))
+    for layer in others:
+        x = jax.nn.relu(convolved(layer, x))
     return jnp.ravel(x)
 
 

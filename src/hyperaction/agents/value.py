@@ -13,9 +13,9 @@ import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int, Num, PRNGKeyArray
 
-from hyperaction.agents.adam import adam
 from hyperaction.agents.exploration import EpsilonGreedy
 from hyperaction.agents.minibatch import Learned, Minibatch
+from hyperaction.agents.optimisers import OPTIMISERS, AbstractOptimiser, OptimiserState
 from hyperaction.agents.settings import ValueSettings
 from hyperaction.blocks import head_width
 from hyperaction.hypergraph import Hypergraph
@@ -28,7 +28,7 @@ class ValueState(NamedTuple):
 
     online: QNetwork
     target: QNetwork
-    optimiser: optax.OptState
+    optimiser: OptimiserState
 
 
 class ValueAgent(eqx.Module):
@@ -81,7 +81,7 @@ class ValueAgent(eqx.Module):
         )
         # A copy: updates donate the state, and a buffer can be donated once.
         target = jax.tree.map(jnp.copy, online)
-        return ValueState(online, target, self._optimiser().init(online))
+        return ValueState(online, target, self._optimiser.start(online))
 
     def act(
         self,
@@ -97,8 +97,7 @@ class ValueAgent(eqx.Module):
         (loss, losses), gradient = jax.value_and_grad(self._loss, has_aux=True)(
             state.online, state.target, batch
         )
-        updates, optimiser = self._optimiser().update(gradient, state.optimiser, state.online)
-        online = optax.apply_updates(state.online, updates)
+        online, optimiser = self._optimiser.update(state.online, gradient, state.optimiser)
         target = state.target
         if self.settings.polyak:
             target = optax.incremental_update(online, target, self.settings.polyak)
@@ -142,17 +141,11 @@ class ValueAgent(eqx.Module):
         action = jax.lax.stop_gradient(online).greedy(observation, mask=mask)
         return target(observation, action)
 
-    def _optimiser(self) -> optax.GradientTransformation:
+    @property
+    def _optimiser(self) -> AbstractOptimiser:
         settings = self.settings
-        make = {"adam": adam, "rmsprop": _rmsprop}[settings.optimiser]
-        steps = make(settings.learning_rate, settings.optimiser_epsilon)
-        if not settings.gradient_clip:
-            return steps
-        return optax.chain(optax.clip_by_global_norm(settings.gradient_clip), steps)
-
-
-def _rmsprop(learning_rate: float, epsilon: float) -> optax.GradientTransformation:
-    return optax.rmsprop(learning_rate, decay=0.95, eps=epsilon, centered=True)
+        make = OPTIMISERS[settings.optimiser]
+        return make(settings.learning_rate, settings.optimiser_epsilon, settings.gradient_clip)
 
 
 AIMS: dict[str, Callable[[Float[Array, " vertices"]], Float[Array, "..."]]] = {

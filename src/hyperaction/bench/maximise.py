@@ -12,10 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperaction import native
 from hyperaction.bench.clock import fastest
 from hyperaction.bench.settings import BenchMaximise
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.maximise import maximiser, native
+from hyperaction.maximise import maximiser
 from hyperaction.maximise.elimination import Elimination
 from hyperaction.maximise.program import adds
 from hyperaction.networks import MLP, QNetwork

@@ -13,11 +13,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from hyperaction import environments
-from hyperaction.agents.adam import adam
 from hyperaction.agents.minibatch import Minibatch
+from hyperaction.agents.optimisers import Adam
 from hyperaction.agents.settings import ValueSettings, preset
 from hyperaction.agents.value import ValueAgent
 from hyperaction.bench.clock import child, fastest, timed
@@ -180,13 +179,12 @@ def _floor(training: Training, repeats: int) -> dict[str, float]:
     products = jax.jit(multiply, static_argnums=0)
     turned_weights = [jnp.copy(weight.mT) for weight in weights]
 
-    steps = adam(0.00001, 0.0003125)
+    steps = Adam(0.00001, 0.0003125)
     gradient = jax.tree.map(lambda leaf: 0.01 * leaf, online)
-    memory = [(jax.tree.map(jnp.copy, online), steps.init(online))]
+    memory = [(jax.tree.map(jnp.copy, online), steps.start(online))]
 
     def traffic(parameters: Any, state: Any, gradient: Any) -> Any:
-        step, state = steps.update(gradient, state)
-        return optax.apply_updates(parameters, step), state
+        return steps.update(parameters, gradient, state)
 
     compiled = jax.jit(traffic, donate_argnums=(0, 1))
 

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from hyperaction import native
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.maximise import native
 from hyperaction.maximise.interface import AbstractWay, Problem, Solution
 from hyperaction.maximise.program import (
     Step,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 from functools import lru_cache
 
+from hyperaction import native
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.maximise import native, search
+from hyperaction.maximise import search
 from hyperaction.maximise.components import Components, parts_of
 from hyperaction.maximise.decentralised import Decentralised
 from hyperaction.maximise.elimination import plan_elimination

@@ -16,8 +16,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from numpy.typing import NDArray
 
+from hyperaction import native
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.maximise import native
 from hyperaction.maximise.interface import AbstractWay, Problem, Solution
 
 TABU_STEPS = 2_000

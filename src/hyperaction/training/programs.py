@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Protocol
 
 import jax
@@ -96,11 +97,25 @@ class Programs:
 
         self.start = jax.jit(lambda key: agent.start(key))
         self.act = jax.jit(act)
-        self.learn = jax.jit(learn, donate_argnums=0)
-        self.learn_and_act = jax.jit(learn_and_act, donate_argnums=0)
+        self.learn = jax.jit(learn, donate_argnums=0, compiler_options=_in_place())
+        self.learn_and_act = jax.jit(learn_and_act, donate_argnums=0, compiler_options=_in_place())
         self.copy_target = jax.jit(
             lambda state: Flat(agent.copy_target(state.tree)), donate_argnums=0
         )
+
+
+@cache
+def _in_place() -> dict[str, Any]:
+    """What keeps XLA from copying the parameters that an update changes where they are.
+
+    Not every version of XLA knows it.
+    """
+    options = {"xla_cpu_copy_insertion_use_region_analysis": True}
+    try:
+        jax.jit(lambda x: x, compiler_options=options).lower(0.0).compile()
+    except (RuntimeError, ValueError):
+        return {}
+    return options
 
 
 def allowed(actions: NDArray[Any]) -> NDArray[Any]:

@@ -9,12 +9,15 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, UInt8
 from numpy.typing import NDArray
 
 ELIMINATE = "hyperaction_eliminate"
 SEARCH = "hyperaction_search"
 PEAK = "hyperaction_peak"
+CONVOLVE_BACK = "hyperaction_convolve_back"
+ADAM = "hyperaction_adam"
+RMSPROP = "hyperaction_rmsprop"
 
 
 @cache
@@ -23,7 +26,7 @@ def _loaded() -> bool:
     for file in sorted(Path(__file__).parent.glob("_kernel*.so")):
         try:
             library = ctypes.CDLL(str(file))
-            for name in (ELIMINATE, SEARCH, PEAK):
+            for name in (ELIMINATE, SEARCH, PEAK, CONVOLVE_BACK, ADAM, RMSPROP):
                 capsule = jax.ffi.pycapsule(getattr(library, name))  # type: ignore[no-untyped-call]
                 jax.ffi.register_ffi_target(name, capsule, platform="cpu")
         except (OSError, AttributeError, RuntimeError):
@@ -71,6 +74,60 @@ def search(
         tables.astype(jnp.float32), structure, **numbers
     )
     return actions, bounds
+
+
+CONVOLVED = (32, 8)
+"""The outputs, and the columns of the kernel, that `convolve_back` is made for."""
+
+
+def convolve_back(
+    image: UInt8[Array, "channels height width"],
+    gradient: Float[Array, "out_height out_width outputs"],
+    weight_shape: tuple[int, ...],
+    *,
+    stride: int,
+    before: tuple[int, int],
+) -> Float[Array, "outputs channels rows columns"]:
+    """How the weights of a convolution change what the gradient is of, from an image of bytes.
+
+    Args:
+        image: What was convolved.
+        gradient: That of what came out.
+        weight_shape: The shape of the weights.
+        stride: Pixels from one place to the next.
+        before: Rows and columns of zeros before the image.
+    """
+    _loaded()
+    result = jax.ShapeDtypeStruct(weight_shape, jnp.float32)  # type: ignore[no-untyped-call]
+    numbers = {"stride": np.int64(stride), "top": np.int64(before[0]), "left": np.int64(before[1])}
+    return jax.ffi.ffi_call(CONVOLVE_BACK, result, vmap_method="broadcast_all")(
+        image, gradient, **numbers
+    )
+
+
+def optimise(
+    name: str,
+    rate: Float[Array, ""],
+    x: Float[Array, "..."],
+    gradient: Float[Array, "..."],
+    mean: Float[Array, "..."],
+    square: Float[Array, "..."],
+    decays: tuple[float, float],
+    epsilon: float,
+) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
+    """New parameters, means and squares, by the optimiser of that name."""
+    _loaded()
+    result = jax.ShapeDtypeStruct(x.shape, jnp.float32)  # type: ignore[no-untyped-call]
+    numbers = {
+        "mean_decay": np.float32(decays[0]),
+        "square_decay": np.float32(decays[1]),
+        "epsilon": np.float32(epsilon),
+    }
+    call = jax.ffi.ffi_call(
+        name, [result] * 3, vmap_method="sequential", input_output_aliases={0: 0, 2: 1, 3: 2}
+    )
+    new, new_mean, new_square = call(x, gradient, mean, square, rate, **numbers)
+    return new, new_mean, new_square
 
 
 def peak(rounds: int) -> Float[Array, " lanes"]:
