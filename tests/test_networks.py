@@ -208,3 +208,12 @@ def test_convolutions_of_bytes_and_their_gradients(shape, padding, compiled, mon
             expected += back[number, y, x][:, None, None, None] * part
     np.testing.assert_allclose(gradient.weight, expected, rtol=1e-4, atol=1e-3)
     np.testing.assert_allclose(gradient.bias[:, 0, 0], back.sum((0, 1, 2)), rtol=1e-4, atol=1e-3)
+
+
+def test_images_may_have_their_channels_last():
+    first = NatureCNN((3, 40, 32), key=jax.random.key(0))
+    last = NatureCNN((40, 32, 3), key=jax.random.key(0))
+    image = np.random.default_rng(0).integers(0, 256, (3, 40, 32), np.uint8)
+    np.testing.assert_array_equal(first(image), last(np.moveaxis(image, 0, -1)))
+    with pytest.raises(ValueError, match="too small for the convolutions"):
+        NatureCNN((3, 10, 10), padding="VALID", key=jax.random.key(0))

@@ -63,11 +63,13 @@ class MLP(eqx.Module):
 class NatureCNN(eqx.Module):
     """The convolutional state network of DQN (Mnih et al., 2015), without its last hidden layer.
 
-    Takes images of bytes with the channels first. Borders are padded as in Dopamine.
+    Takes images of bytes with the channels first, or last where they are at most four. Borders are
+    padded as in Dopamine.
     """
 
     layers: tuple[eqx.nn.Conv2d, ...]
     features: int = eqx.field(static=True)
+    channels_last: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -78,27 +80,34 @@ class NatureCNN(eqx.Module):
     ) -> None:
         if len(observation_shape) != 3:
             raise ValueError(
-                f"NatureCNN takes images of shape (channels, height, width), "
+                f"the convolutions take images of shape (channels, height, width), "
                 f"not {tuple(observation_shape)}"
             )
+        self.channels_last = observation_shape[2] <= 4 < observation_shape[0]
+        channels = observation_shape[2 if self.channels_last else 0]
         keys = jax.random.split(key, 3)
         self.layers = (
-            convolution(observation_shape[0], 32, size=8, stride=4, padding=padding, key=keys[0]),
+            convolution(channels, 32, size=8, stride=4, padding=padding, key=keys[0]),
             convolution(32, 64, size=4, stride=2, padding=padding, key=keys[1]),
             convolution(64, 64, size=3, stride=1, padding=padding, key=keys[2]),
         )
         image = jnp.zeros(tuple(observation_shape), jnp.uint8)
+        image = jnp.moveaxis(image, -1, 0) if self.channels_last else image
         self.features = jax.eval_shape(_convolve, self.layers, image).size
+        if not self.features:
+            raise ValueError(
+                f"images of shape {tuple(observation_shape)} are too small for the convolutions"
+            )
 
     def __call__(self, observation: Shaped[ArrayLike, "..."]) -> Float[Array, " features"]:
-        return _convolve(self.layers, observation)
+        image = jnp.asarray(observation)
+        return _convolve(self.layers, jnp.moveaxis(image, -1, 0) if self.channels_last else image)
 
 
 def _convolve(
-    layers: tuple[eqx.nn.Conv2d, ...], image: Shaped[ArrayLike, "..."]
+    layers: tuple[eqx.nn.Conv2d, ...], image: Shaped[Array, "..."]
 ) -> Float[Array, " features"]:
     first, *others = layers
-    image = jnp.asarray(image)
     of_bytes = image.dtype == jnp.uint8
     x = image if of_bytes else jnp.transpose(image, (1, 2, 0)) / 255.0
     x = jax.nn.relu(convolved(first, x, of_bytes=of_bytes))
