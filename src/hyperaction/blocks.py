@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int, Num, PRNGKeyArray
 from numpy.typing import NDArray
 
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.layers import linear, xavier_uniform
+from hyperaction.layers import linear, uniform, xavier_uniform
 
 TOTAL_WIDTH = 400
 """The paper's hidden units over all heads in physical control."""
@@ -140,7 +140,7 @@ def _stacked_weights(
     sizes: Sequence[int], width: int, key: PRNGKeyArray
 ) -> Float[Array, "heads table width"]:
     """Output weights of a stack of heads, each Xavier-uniform for its own table, zero beyond it."""
-    unit = jax.random.uniform(key, (len(sizes), width, max(sizes)), minval=-1.0, maxval=1.0)
+    unit = uniform(key, (len(sizes), width, max(sizes)))
     limits = np.array([(6.0 / (width + size)) ** 0.5 for size in sizes], np.float32)
     inside = np.arange(max(sizes)) < np.array(sizes)[:, None]
     return jnp.swapaxes(unit * (limits[:, None] * inside)[:, None, :], 1, 2)

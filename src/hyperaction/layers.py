@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any, TypeVar
 
@@ -21,7 +22,13 @@ def xavier_uniform(
 ) -> Float[Array, "..."]:
     """Weights drawn evenly from plus to minus the square root of 6 / (fan_in + fan_out)."""
     limit = (6.0 / (fan_in + fan_out)) ** 0.5
-    return jax.random.uniform(key, shape, minval=-limit, maxval=limit)
+    return limit * uniform(key, shape)
+
+
+def uniform(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
+    """Numbers drawn evenly from -1 to 1."""
+    # In one row: XLA takes seconds to compile what draws into an array of several axes.
+    return jax.random.uniform(key, (math.prod(shape),), minval=-1.0, maxval=1.0).reshape(shape)
 
 
 def linear(in_features: int, out_features: int, *, key: PRNGKeyArray) -> eqx.nn.Linear:
