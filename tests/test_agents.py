@@ -11,13 +11,8 @@ from hyperaction.agents.ddpg import DDPGAgent
 from hyperaction.agents.exploration import EpsilonGreedy, Noise, random_share
 from hyperaction.agents.minibatch import Minibatch
 from hyperaction.agents.optimisers import OPTIMISERS
-from hyperaction.agents.settings import (
-    AGENTS,
-    DDPGSettings,
-    ValueSettings,
-    _check_kind,
-    preset,
-)
+from hyperaction.agents.presets import AGENTS, preset
+from hyperaction.agents.settings import DDPGSettings, ValueSettings, _check_kind
 from hyperaction.agents.value import ValueAgent
 from hyperaction.losses import huber, squared, td_target
 
@@ -128,6 +123,19 @@ def test_optimisers_step_as_in_tensorflow(name, compiled, monkeypatch):
             by_hand = by_hand - 0.1 * gradient / np.sqrt(square - mean**2 + 0.003)
         np.testing.assert_allclose(parameters["x"], by_hand, rtol=1e-5)
     assert parameters["y"] == 1.0
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_rmsprop_survives_gradients_that_never_change(compiled, monkeypatch):
+    if not compiled:
+        monkeypatch.setattr(native, "available", lambda: False)
+    ours = OPTIMISERS["rmsprop"](0.1, 1e-5)
+    parameters = jnp.zeros(300)
+    gradient = jnp.linspace(100.0, 1000.0, 300)
+    state, update = ours.start(parameters), jax.jit(ours.update)
+    for _ in range(600):
+        parameters, state = update(parameters, gradient, state)
+    assert np.isfinite(parameters).all()
 
 
 def test_gradients_are_clipped_by_their_norm():

@@ -12,7 +12,8 @@ import tyro
 
 import hyperaction
 from hyperaction import environments
-from hyperaction.agents.settings import preset
+from hyperaction.agents.presets import preset
+from hyperaction.cli import main
 from hyperaction.environments import Single
 from hyperaction.environments.atari import JOYSTICK, episode_start, make_games
 from hyperaction.networks import NatureCNN
@@ -182,7 +183,33 @@ def test_a_game_is_played_by_the_atari_preset_unless_another_is_named():
     assert options_of("ALE/Pong-v5").preset == "atari"
     assert options_of("ALE/Pong-v5").phase_steps == 250_000
     assert options_of("ALE/Pong-v5", "--preset", "modern").settings.network == "mlp"
+    assert options_of("ale_py:ALE/Pong-v5").preset == "atari"
+    assert options_of("--fresh", "ALE/Pong-v5").preset == "atari"
     assert options_of("CartPole-v1").preset == "physical"
+    assert options_of("CartPole-v1", "--out", "ALE/Pong").preset == "physical"
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["ALE/Pong-v5", "--agent", "ddpg"], "ddpg acts with real numbers, which Atari games do"),
+        (["ALE/Pung-v5"], "no environment ALE/Pung-v5; did you mean ALE/Pong-v5?"),
+        (["ALE/Pong-v5", "--envs", "0"], "--envs 0 is below 1"),
+        (["ALE/Pong-v5", "--action-shape", "18"], "--orders 1 2 3: "),
+        (["ALE/Pong-v5", "--replay-size", "9000000000"], "-size 9000000000: replay takes up to"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(args, told, tmp_path, capsys):
+    assert main(["train", *args, "--out", str(tmp_path / "run")]) != 0
+    said = capsys.readouterr().err
+    assert told in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_games_are_known_to_end():
+    assert Single(environments.make("ALE/Pong-v5")).has_limit
+    assert Single(environments.make("ale_py:ALE/Pong-v5")).has_limit
 
 
 @pytest.mark.parametrize("agent", ["dqn", "hgqn", "rainbow", "hg-rainbow"])
@@ -253,8 +280,6 @@ def test_a_game_that_is_killed_is_the_game_that_never_stopped(envs, tmp_path, mo
 
 def test_a_replay_that_does_not_fit_is_refused_with_one_that_does(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(memory, "available", lambda: 4_000_000_000)
-    from hyperaction.cli import main
-
     code = main(["train", "ALE/Pong-v5", "--out", str(tmp_path / "run")])
     assert code == 1
     said = capsys.readouterr().err
@@ -267,3 +292,22 @@ def test_other_environments_have_no_episode_start():
     env = gymnasium.make("CartPole-v1")
     assert episode_start(env, np.zeros(4, np.uint8)) is None
     assert make_games("ALE/Pong-v5", 2).num_envs == 2
+
+
+def test_memory_that_files_take_in_a_container_is_free(monkeypatch, tmp_path):
+    for name, text in {
+        "memory.max": "16000000000",
+        "memory.current": "15500000000",
+        "memory.stat": "anon 1000000000\ninactive_file 9000000000\nactive_file 5000000000",
+    }.items():
+        (tmp_path / name).write_text(text + "\n")
+    monkeypatch.setattr(memory, "CGROUP", tmp_path)
+    assert memory._left_in_container() == 14_500_000_000
+    (tmp_path / "memory.max").write_text("max\n")
+    assert memory._left_in_container() is None
+
+
+def test_no_more_runs_are_started_than_memory_holds(monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 24_000_000_000)
+    assert memory.runs_that_fit(7_140_000_000) == 2
+    assert memory.runs_that_fit(24_000_000) is None

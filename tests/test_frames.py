@@ -1,12 +1,22 @@
 """The replay of images: each frame once, stacks as they were."""
 
+from dataclasses import replace
+from typing import NamedTuple
+
+import gymnasium
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperaction.replay import FrameRing, NStep, Priorities
+from hyperaction.agents.settings import ValueSettings
+from hyperaction.agents.value import ValueAgent
+from hyperaction.environments import Factored, Single
+from hyperaction.environments.actions import Product
+from hyperaction.replay import FrameRing, NStep, Priorities, make_replay, replay_bytes
+from hyperaction.runs import checkpoints as checkpoints_module
 from hyperaction.runs.checkpoints import Checkpoints, Growth
+from hyperaction.training import Training, train
 
 SIDE = 3
 ENDS = ["go on"] * 5 + ["terminated", "truncated"]
@@ -61,11 +71,8 @@ def test_transitions_of_frames_equal_those_of_lists(steps, stacked, n, padding, 
         then = ring.keep(after, now)
         kept[place] = then if kind == "go on" else None
         stored = [ring.add(t) for t in n_steps[place].add(now, action, 1.0, then, **ends)]
-        for old in ring.forgotten():
-            priorities.set(np.array([old]), np.zeros(1))
-        for new in stored:
-            where[len(expected) + stored.index(new)] = new
-            priorities.add(new)
+        priorities.renew(ring.forgotten(), stored)
+        where |= {len(expected) + place: new for place, new in enumerate(stored)}
         expected += lists[place].add(before, action, 1.0, after, **ends)
     assert ring.numbers.added == len(expected)
     alive = range(ring.oldest, ring.numbers.added)
@@ -122,11 +129,60 @@ def test_observations_that_share_nothing_are_still_right():
     np.testing.assert_array_equal(batch.next_observation, stacks[1:])
 
 
+class Observed(NamedTuple):
+    observation_shape: tuple[int, ...]
+    observation_dtype: type
+    frames: int
+
+
+GAME = Observed((4, 84, 84), np.uint8, 4)
+
+
+@pytest.mark.parametrize("observed", [GAME, Observed((7, 3), np.float32, 0)])
+def test_the_memory_of_a_replay_is_that_of_its_arrays(observed):
+    ring = make_replay(1_000, observed, 3)
+    numbers = ring.numbers if isinstance(ring, FrameRing) else ring
+    arrays = [array for array in numbers.arrays if array is not None]
+    arrays += [ring.frames.array] if isinstance(ring, FrameRing) else []
+    assert replay_bytes(1_000, observed, 3) == sum(array.nbytes for array in arrays)
+
+
 def test_a_million_atari_frames_take_less_than_seven_and_a_half_gigabytes():
-    ring = FrameRing(1_000_000, (4, 84, 84), 4, 3)
-    arrays = [ring.frames.array, *(array for array in ring.numbers.arrays if array is not None)]
-    assert ring.nbytes == sum(array.size * array.itemsize for array in arrays)
-    assert 7.056e9 <= ring.nbytes <= 7.5e9
+    assert 7.056e9 <= replay_bytes(1_000_000, GAME, 3) <= 7.5e9
+
+
+def test_what_was_forgotten_is_not_remembered_for_ever():
+    env = Single(Factored(Picture(), Product((2,), 0)))
+    settings = ValueSettings(
+        network="cnn", total_width=8, replay_size=64, replay_start=40, minibatch=32
+    )
+    agent = ValueAgent(settings, settings.hypergraph((2,)), env.observation_shape)
+    training = Training(agent, env, 0)
+    for _ in range(39):
+        training.advance()
+    for _ in range(400):  # Nothing is learned here, as that takes long.
+        training.empty_since = training.step
+        training.advance()
+    assert len(training.ring._forgotten) == 0
+    small = ValueAgent(
+        replace(settings, replay_size=32), settings.hypergraph((2,)), env.observation_shape
+    )
+    with pytest.raises(ValueError, match="transitions, fewer than --minibatch 32"):
+        train(Training(small, env, 0), 200, exact=True)
+
+
+class Picture(gymnasium.Env):
+    """Pictures of noise, which never end."""
+
+    observation_space = gymnasium.spaces.Box(0, 255, (40, 40, 3), np.uint8)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        return self.observation_space.sample(), 0.0, False, False, {}
 
 
 def test_a_replay_too_small_for_its_stacks_is_refused():
@@ -149,7 +205,8 @@ def test_a_replay_too_small_for_its_stacks_is_refused():
 
 
 @pytest.mark.parametrize("capacity", [30, 200])
-def test_frames_come_back_from_checkpoints_in_pieces(tmp_path, capacity):
+def test_frames_come_back_from_checkpoints_in_pieces(tmp_path, capacity, monkeypatch):
+    monkeypatch.setattr(checkpoints_module, "LARGEST_PIECE", 10)
     games, ring, n_step = Games(1, 4, "zero", 0), FrameRing(capacity, (4, SIDE, SIDE), 4, 1), None
     n_step, kept, saved = NStep(3, 0.9), None, {"replay": 0, "frames": 0}
     checkpoints = Checkpoints(tmp_path)
@@ -167,7 +224,7 @@ def test_frames_come_back_from_checkpoints_in_pieces(tmp_path, capacity):
         replay = {}
         for name, stream in ring.streams.items():
             first = max(saved[name], stream.oldest)
-            replay[name] = Growth(first, stream.oldest, stream.since(first))
+            replay[name] = Growth(first, stream.added, stream.oldest, stream.between)
             saved[name] = stream.added
         checkpoints.write({"agent": {}, "ring": ring.state()}, {"x": np.zeros(1)}, replay)
         found, problems = Checkpoints(tmp_path).latest()

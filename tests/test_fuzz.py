@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hyperaction import cli
-from hyperaction.agents.settings import AGENTS, DDPGSettings, ValueSettings
+from hyperaction.agents.presets import AGENTS
+from hyperaction.agents.settings import DDPGSettings, ValueSettings
 from hyperaction.options import TrainOptions
 from hyperaction.running import executing
 

@@ -223,7 +223,7 @@ def test_checkpoints_hold_replay_in_pieces(tmp_path, capacity):
         ring.add(transition)
         if number % 3 == 2:
             first = max(saved, ring.oldest)
-            growth = Growth(first, ring.oldest, ring.since(first))
+            growth = Growth(first, ring.added, ring.oldest, ring.between)
             checkpoints.write({"agent": {}}, {"x": np.array(number)}, {"replay": growth})
             saved = ring.added
             found, problems = Checkpoints(tmp_path).latest()

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperaction.environments import Single
 from hyperaction.runs.checkpoints import Checkpoint
 from hyperaction.saving import arrays_of, filled
 from hyperaction.training import DivergedError, Episode, Flat, Phase, Training
@@ -54,6 +55,7 @@ def snapshot(training: Training) -> Snapshot:
         "explorer": training.explorer.state(),
         "replay": training.ring.state(),
         "replay_added": {name: stream.added for name, stream in training.ring.streams.items()},
+        "loss": None if training.loss is None else float(training.loss),
         "totals": training.totals,
         "lengths": training.lengths,
         "phase": {
@@ -82,6 +84,7 @@ def restore(training: Training, checkpoint: Checkpoint) -> bool:
     training.state = Flat(filled(training.state.tree, arrays))
     training.step, training.empty_since = state["step"], state["empty_since"]
     training.totals, training.lengths = state["totals"], state["lengths"]
+    training.loss = None if state["loss"] is None else jax.numpy.float32(state["loss"])
     training.random.bit_generator.state = state["random"]
     training.explorer.restore(state["explorer"])
     _restore_replay(training, checkpoint)
@@ -120,6 +123,7 @@ def _restore_replay(training: Training, checkpoint: Checkpoint) -> None:
 def _restore_env(training: Training, arrays: Arrays) -> bool:
     training.remake_env()
     if "env.episode_start" in arrays:
+        assert isinstance(training.env, Single)
         training.env.back_to(arrays["env.episode_start"])
     for actions in training.phase.actions:
         training.env.step(actions)

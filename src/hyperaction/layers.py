@@ -90,7 +90,8 @@ def _back(stride: tuple[int, ...], padding: Any, kept: Any, gradient: Any) -> An
     weight, image = kept
     outputs, _, rows, columns = weight.shape
     no_change = np.zeros(image.shape, jax.dtypes.float0)  # Bytes have no gradient.
-    if native.available() and (outputs, columns) == native.CONVOLVED and stride[0] == stride[1]:
+    made_for = (outputs, columns) == native.CONVOLVED and stride[0] == stride[1]
+    if native.available() and made_for and gradient.dtype == jnp.float32:
         pads = jax.lax.padtype_to_pads(image.shape[1:], (rows, columns), stride, padding)
         change = native.convolve_back(
             image,

@@ -15,17 +15,17 @@ from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 from hyperaction.agents.build import build
-from hyperaction.agents.settings import (
+from hyperaction.agents.presets import (
     PRESETS,
     AgentName,
-    LoopSettings,
     PresetName,
     preset,
+    usual_preset,
     with_rank,
 )
+from hyperaction.agents.settings import LoopSettings
 from hyperaction.environments import Environments, Factored, Single, Vector, make_env
 from hyperaction.environments.actions import ActionMap, fits
-from hyperaction.environments.atari import is_atari
 from hyperaction.environments.factored import actions_of
 from hyperaction.saving import Saved, arrays_of, filled, load, save
 from hyperaction.training import (
@@ -70,8 +70,7 @@ class Learner:
         **changes: Any,
     ) -> None:
         name = env if isinstance(env, str) else ""
-        usual: PresetName = "atari" if is_atari(name) else "physical"
-        settings = _settings(self.name, preset or usual, rank, changes)
+        settings = _settings(self.name, preset or usual_preset(name), rank, changes)
         bins = (bins,) if isinstance(bins, int) else tuple(bins)
         raw = make_env(env) if isinstance(env, str) else env
         space = raw.single_action_space if isinstance(raw, VectorEnv) else raw.action_space

@@ -11,7 +11,8 @@ import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path
 from numpy.typing import NDArray
 
-from hyperaction.agents.settings import AgentName, LoopSettings, settings_of
+from hyperaction.agents.presets import AgentName, settings_of
+from hyperaction.agents.settings import LoopSettings
 from hyperaction.environments.actions import ActionMap, described, restored
 from hyperaction.runs import read_arrays, write_arrays
 from hyperaction.runs.directory import AGENT_FILE

@@ -56,8 +56,11 @@ class AbstractOptimiser(eqx.Module):
             gradient, _ = clip.update(gradient, clip.init(parameters))
         count = optax.safe_increment(state.updates)
         rate = self.rate(count)
-        step: Callable[..., Any] = self._in_one_pass if native.available() else self._step
         leaves, structure = jax.tree.flatten(parameters)
+        single = all(leaf.dtype == jnp.float32 for leaf in leaves)
+        step: Callable[..., Any] = (
+            self._in_one_pass if single and native.available() else self._step
+        )
         others = [jax.tree.leaves(tree) for tree in (gradient, state.mean, state.square)]
         stepped = [step(rate, *each) for each in zip(leaves, *others, strict=True)]
         new, mean, square = (
@@ -115,13 +118,14 @@ class RMSProp(AbstractOptimiser):
 
     def rate(self, count: Int[Array, ""]) -> Float[Array, ""]:
         """Always the same."""
-        return jnp.asarray(self.learning_rate, jnp.float32)
+        return jnp.asarray(self.learning_rate)
 
     def direction(
         self, gradient: Float[Array, "..."], mean: Float[Array, "..."], square: Float[Array, "..."]
     ) -> Float[Array, "..."]:
         """The gradient, as a share of its deviation."""
-        return gradient / jnp.sqrt(square - mean**2 + self.epsilon)
+        # Rounding may leave a little less than nothing.
+        return gradient / jnp.sqrt(jnp.maximum(square - mean**2, 0.0) + self.epsilon)
 
 
 OPTIMISERS: dict[str, type[AbstractOptimiser]] = {"adam": Adam, "rmsprop": RMSProp}

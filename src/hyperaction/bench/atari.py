@@ -13,13 +13,14 @@ import numpy as np
 
 from hyperaction import environments
 from hyperaction.agents.minibatch import Minibatch
-from hyperaction.agents.settings import AgentName, ValueSettings, preset
+from hyperaction.agents.presets import AgentName, preset
+from hyperaction.agents.settings import ValueSettings
 from hyperaction.agents.value import ValueAgent
 from hyperaction.bench.clock import child, fastest, timed
 from hyperaction.bench.settings import BenchAtari
 from hyperaction.environments import Single
 from hyperaction.environments.atari import FRAME_SKIP
-from hyperaction.replay import FrameRing
+from hyperaction.replay import replay_bytes
 from hyperaction.training import Training
 
 WARM_UP = 400
@@ -45,12 +46,12 @@ def run(settings: BenchAtari, told: Told) -> dict[str, Any]:
                 splits[agent] = found
     told("acting and the emulator")
     acting = {agent: _acting(training, settings.repeats) for agent, training in trainings.items()}
-    emulator = _emulator(trainings["dqn"], settings)
+    emulator = _emulator(settings)
     peak = child(WORKER, settings.game, "memory", "0")
     return {
         "game": settings.game,
         "split": {agent: _shares(splits[agent], acting[agent], emulator) for agent in AGENTS},
-        "replay_gigabytes": FrameRing(1_000_000, (4, 84, 84), 4, 3).nbytes / 1e9,
+        "replay_gigabytes": replay_bytes(1_000_000, trainings["dqn"].env, 3) / 1e9,
         "other_gigabytes": peak["gigabytes"],
         "peers": _peers(settings, told),
     }
@@ -102,9 +103,8 @@ def _acting(training: Training, repeats: int) -> float:
     return max(0.0, 1.0 - times["learn"] / times["both"])
 
 
-def _emulator(training: Training, settings: BenchAtari) -> float:
+def _emulator(settings: BenchAtari) -> float:
     """Seconds that the emulator itself takes for the frames of one step."""
-    assert isinstance(training.env, Single)
     game = environments.make_env(settings.game)
     game.reset(seed=0)
     ale: Any = game.unwrapped.ale  # type: ignore[attr-defined]

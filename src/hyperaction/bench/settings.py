@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from hyperaction.agents.presets import usual_preset
+
 
 @dataclass(frozen=True)
 class BenchMaximise:
@@ -59,7 +61,7 @@ class BenchAtari:
     """The directory for the results."""
 
     def __post_init__(self) -> None:
-        if not self.game.startswith("ALE/"):
+        if usual_preset(self.game) != "atari":
             raise ValueError(f"--game {self.game} is no game, such as ALE/BankHeist-v5")
         for option, value, low in (
             ("--steps", self.steps, 8),

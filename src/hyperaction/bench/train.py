@@ -17,7 +17,8 @@ import numpy as np
 from hyperaction import environments
 from hyperaction.agents.minibatch import Minibatch
 from hyperaction.agents.optimisers import Adam
-from hyperaction.agents.settings import ValueSettings, preset
+from hyperaction.agents.presets import preset
+from hyperaction.agents.settings import ValueSettings
 from hyperaction.agents.value import ValueAgent
 from hyperaction.bench.clock import child, fastest, timed
 from hyperaction.bench.settings import BenchTrain
@@ -219,7 +220,7 @@ def _logging(training: Training) -> float:
     metrics = dict.fromkeys(("step", "episodes", "return", "lowest", "highest", "length"), 1.0)
     replay = {
         name: np.resize(array, (PHASE, *array.shape[1:]))
-        for name, array in training.ring.streams["replay"].since(0).items()
+        for name, array in training.ring.streams["replay"].between(0, 1_000).items()
     }
     with tempfile.TemporaryDirectory() as place, Run(Path(place) / "run", {}) as run:
         run.go_on(0, 0)
@@ -231,7 +232,7 @@ def _logging(training: Training) -> float:
             state, arrays = snapshot(training)
             first = phase * PHASE
             state["agent"] = {"actions": described(training.env.actions)}
-            growth = Growth(first, first - 10 * PHASE, replay)
+            growth = Growth(first, first + PHASE, first - 10 * PHASE, lambda *_: replay)
             checkpoints.write(state, arrays, {"replay": growth})
             for _ in range(2):  # One to train in, one to be judged in.
                 env = environments.make(ENV)

@@ -146,19 +146,18 @@ def _workers(options: Any, replay_bytes: int, held: ExitStack, console: Any) -> 
         from hyperaction.sweeps.cluster import Cluster
 
         return held.enter_context(Cluster(options.ray, options.retries))
-    from hyperaction.running.memory import gigabytes, runs_that_fit
+    from hyperaction.running.memory import BESIDES, gigabytes, runs_that_fit
     from hyperaction.sweeps.local import Local
 
     workers, fit = Local(options.workers), runs_that_fit(replay_bytes)
-    if fit is not None and workers.count > max(fit, 1):
-        told = (
-            f"replay of a run takes up to {gigabytes(replay_bytes)}, so that {fit} fit into memory"
-        )
-        if options.workers:
-            raise UserError(f"--workers {options.workers}: {told}")
-        console.print(f"{told}: no more run at once", highlight=False)
-        return Local(max(fit, 1))
-    return workers
+    if fit is None or workers.count <= fit:
+        return workers
+    takes = gigabytes(replay_bytes + BESIDES)
+    told = f"a run takes up to {takes} of memory, so that {fit or 'none'} can run at once"
+    if options.workers or not fit:
+        raise UserError(f"--workers {workers.count}: {told}")
+    console.print(told, highlight=False)
+    return Local(fit)
 
 
 def _sweep_shown(console: Any, held: ExitStack) -> Callable[[Any, float | None], None]:

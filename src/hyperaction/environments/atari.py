@@ -32,7 +32,7 @@ JOYSTICK = Listed(
 
 def is_atari(name: str) -> bool:
     """Whether an id names one of the Arcade Learning Environment's games."""
-    return name.startswith("ALE/")
+    return name.split(":")[-1].startswith("ALE/")
 
 
 def register(name: str) -> None:
@@ -98,7 +98,7 @@ def episode_start(
     It is the first frame, then all that the emulator remembers. Later in an episode there would
     also be the last action, which may stick and which the emulator's state does not hold.
     """
-    if env.spec is None or not is_atari(env.spec.id):
+    if _stack(env) is None:
         return None
     state = env.unwrapped.ale.cloneState(include_rng=True).serialize()  # type: ignore[attr-defined]
     return np.concatenate([observation[-1].ravel(), np.frombuffer(state, np.uint8)])
@@ -110,7 +110,21 @@ def begin_again(env: gymnasium.Env[Any, Any], start: NDArray[np.uint8]) -> NDArr
 
     state = ale_py.ALEState(start[SIDE * SIDE :].tobytes())
     env.unwrapped.ale.restoreState(state)  # type: ignore[attr-defined]
-    while not isinstance(env, FrameStackObservation):
-        env = env.env  # type: ignore[attr-defined]
-    env.obs_queue[-1] = start[: SIDE * SIDE].reshape(SIDE, SIDE)
-    return np.stack(env.obs_queue)
+    stack = _stack(env)
+    assert stack is not None
+    stack.obs_queue[-1] = start[: SIDE * SIDE].reshape(SIDE, SIDE)
+    return np.stack(stack.obs_queue)
+
+
+def is_game(env: gymnasium.Env[Any, Any]) -> bool:
+    """Whether an environment was made by `make_game`."""
+    return _stack(env) is not None
+
+
+def _stack(env: gymnasium.Env[Any, Any]) -> FrameStackObservation | None:
+    """What stacks the frames of a game as `make_game` made it."""
+    while isinstance(env, gymnasium.Wrapper):
+        if isinstance(env, FrameStackObservation) and isinstance(env.env, AtariPreprocessing):
+            return env
+        env = env.env
+    return None

@@ -194,8 +194,8 @@ def _made(name: str, max_episode_steps: int, render_mode: str | None) -> gymnasi
         raise ValueError(f"environment {name}: {error}".replace("\n", " ")) from None
     except gymnasium.error.Error as error:
         near = difflib.get_close_matches(name, gymnasium.registry, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise ValueError(f"no environment {name}{hint} ({error})".replace("\n", " ")) from None
+        hint = f"; did you mean {near[0]}?" if near else f" ({error})"
+        raise ValueError(f"no environment {name}{hint}".replace("\n", " ")) from None
     except ModuleNotFoundError as error:
         raise ValueError(f"environment {name}: {error}") from None
     except BaseException as error:

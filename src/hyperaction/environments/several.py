@@ -11,7 +11,7 @@ from gymnasium.vector.utils import iterate
 from numpy.typing import NDArray
 
 from hyperaction.environments.actions import ActionMap
-from hyperaction.environments.atari import begin_again, episode_start
+from hyperaction.environments.atari import begin_again, episode_start, is_game
 from hyperaction.environments.factored import Factored, flat_dtype, flat_shape, flattened
 from hyperaction.environments.faults import (
     EnvironmentFaultError,
@@ -55,10 +55,6 @@ class Environments(Protocol):
         """Starts all episodes."""
         ...
 
-    def back_to(self, episode_start: NDArray[np.uint8]) -> None:
-        """Begins an episode that had begun before."""
-        ...
-
     def step(self, actions: NDArray[Any]) -> Steps:
         """Takes one action in each; what it gives is the true next observation, also at an end."""
         ...
@@ -87,7 +83,8 @@ class Single:
         self.observation_dtype, self.frames = env.observation_dtype, env.frames
         self._real = np.ones(1, bool)
         spec = env.env.spec
-        self.has_limit = spec is not None and spec.max_episode_steps is not None
+        limited = spec is not None and spec.max_episode_steps is not None
+        self.has_limit = limited or is_game(env.env)
 
     def reset(self, seed: int | None = None) -> None:
         """Starts an episode."""
@@ -175,10 +172,6 @@ class Vector:
             first = np.asarray(info["action_mask"][0], bool)
             self.mask = np.ones((self.count, len(first)), bool)
             self.mask = self._masks(info)
-
-    def back_to(self, episode_start: NDArray[np.uint8]) -> None:
-        """Episodes begin at different times, so none is kept."""
-        raise NotImplementedError
 
     def step(self, actions: NDArray[Any]) -> Steps:
         """Takes one action in each."""

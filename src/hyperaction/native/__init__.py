@@ -126,6 +126,7 @@ def optimise(
     call = jax.ffi.ffi_call(
         name, [result] * 3, vmap_method="sequential", input_output_aliases={0: 0, 2: 1, 3: 2}
     )
+    rate = rate.astype(jnp.float32)
     new, new_mean, new_square = call(x, gradient, mean, square, rate, **numbers)
     return new, new_mean, new_square
 

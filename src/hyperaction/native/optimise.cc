@@ -37,7 +37,8 @@ HYPERACTION_FAST void rmsprop(int64_t n, const float* x, const float* g, const f
     const float square = (1 - square_decay) * (g[i] * g[i]) + square_decay * s[i];
     m_out[i] = mean;
     s_out[i] = square;
-    x_out[i] = x[i] - rate * (g[i] / std::sqrt(square - mean * mean + epsilon));
+    const float variance = square - mean * mean;  // rounding may leave a little less than nothing
+    x_out[i] = x[i] - rate * (g[i] / std::sqrt((variance > 0 ? variance : 0) + epsilon));
   }
 }
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import tyro
 
-from hyperaction.agents.settings import (
+from hyperaction.agents.presets import (
     AGENTS,
     AgentName,
-    LoopSettings,
     PresetName,
-    ValueSettings,
     preset,
     settings_of,
+    usual_preset,
     with_rank,
 )
+from hyperaction.agents.settings import LoopSettings, ValueSettings
 from hyperaction.runs import read_config
 
 if TYPE_CHECKING:
@@ -163,15 +163,26 @@ def defaults(args: list[str]) -> tuple[type[TrainOptions[Any]], TrainOptions[Any
                 found = arg.split("=", 1)[1]
         return found
 
-    plays = any(arg.startswith("ALE/") for arg in args)
     agent = named("--agent", "hgqn")
-    name: Any = named("--preset", "atari" if plays else "physical")
+    name: Any = named("--preset", usual_preset(_env_named(args)))
     try:
         settings = preset(agent, name)  # type: ignore[arg-type]
     except KeyError:
         name, settings = "physical", AGENTS["hgqn"]  # The parser tells which names there are.
     kind: Any = TrainOptions.__class_getitem__(type(settings))  # type: ignore[attr-defined]
     return kind, TrainOptions(env=tyro.MISSING, settings=settings, preset=name, **RUNS[name])
+
+
+def _env_named(args: list[str]) -> str:
+    """The environment among arguments: what is no option and no option's value."""
+    switches = {f.name.replace("_", "-") for f in fields(ValueSettings) if f.type == "bool"}
+    switches |= {"fresh", "tensorboard"}
+    flags = {f"--{no}{name}" for name in switches for no in ("", "no-")}
+    for before, arg in zip(["", *args], args, strict=False):
+        is_value = before.startswith("--") and before not in flags and "=" not in before
+        if not arg.startswith("-") and not is_value:
+            return arg
+    return ""
 
 
 def run_config(out: Path) -> dict[str, Any]:

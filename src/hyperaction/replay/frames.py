@@ -40,9 +40,9 @@ class Frames:
         places = np.where(numbers == NOTHING, self.capacity, numbers % self.capacity)
         return self.array.take(places, axis=0)
 
-    def since(self, first: int) -> dict[str, NDArray[Any]]:
-        """The frames from a number on, in the order they came."""
-        return {"frame": self.take(np.arange(max(first, self.oldest), self.added))}
+    def between(self, first: int, last: int) -> dict[str, NDArray[Any]]:
+        """The frames from a number to another, in the order they came."""
+        return {"frame": self.take(np.arange(first, last))}
 
     def refill(self, first: int, frames: dict[str, NDArray[Any]]) -> None:
         """Puts frames back where they were."""
@@ -88,9 +88,9 @@ class FrameRing:
         return self.numbers.added - self.oldest
 
     @property
-    def nbytes(self) -> int:
-        """The memory that it takes when it is full."""
-        return self.frames.array.nbytes + self.numbers.nbytes
+    def is_full(self) -> bool:
+        """Whether the oldest make place for new ones."""
+        return self.frames.oldest > 0
 
     @property
     def streams(self) -> dict[str, Stream]:

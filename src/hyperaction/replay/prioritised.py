@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,9 +16,15 @@ class Priorities:
         self.tree = np.zeros(2 * self.leaves)
         self.largest = 1.0
 
-    def add(self, place: int) -> None:
-        """A new transition: it has the largest priority so far, so that it is soon seen."""
-        self.set(np.array([place]), np.array([self.largest]))
+    def renew(self, forgotten: Sequence[int], stored: Sequence[int]) -> None:
+        """Old transitions make place for new ones: these have the largest priority so far.
+
+        So they are soon seen; what was forgotten is not.
+        """
+        places = np.array([*forgotten, *stored], np.intp)
+        if len(places):
+            new = np.arange(len(places)) >= len(forgotten)
+            self.set(places, np.where(new, self.largest, 0.0))
 
     def set(self, places: NDArray[np.intp], priorities: NDArray[np.floating]) -> None:
         """Sets priorities; of a place named twice, the last one counts."""

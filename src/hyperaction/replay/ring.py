@@ -44,8 +44,8 @@ class Stream(Protocol):
         """The number of the oldest entry that is still there."""
         ...
 
-    def since(self, first: int) -> dict[str, NDArray[Any]]:
-        """The entries from a number on, in the order they came, by name."""
+    def between(self, first: int, last: int) -> dict[str, NDArray[Any]]:
+        """The entries from a number to another, in the order they came, by name."""
         ...
 
     def refill(self, first: int, entries: dict[str, NDArray[Any]]) -> None:
@@ -67,22 +67,18 @@ class Ring:
     ) -> None:
         self.capacity = capacity
         self.added = 0
+        observation = (capacity, *observation_shape)
         self.arrays = Batch(
-            observation=np.zeros((capacity, *observation_shape), observation_dtype),
+            observation=np.zeros(observation, observation_dtype),
             action=np.zeros((capacity, action_length), action_dtype),
             reward=np.zeros(capacity, np.float32),
             discount=np.zeros(capacity, np.float32),
-            next_observation=np.zeros((capacity, *observation_shape), observation_dtype),
+            next_observation=np.zeros(observation, observation_dtype),
             next_mask=None if mask_length is None else np.zeros((capacity, mask_length), bool),
         )
 
     def __len__(self) -> int:
         return min(self.added, self.capacity)
-
-    @property
-    def nbytes(self) -> int:
-        """The memory that it takes when it is full."""
-        return sum(array.nbytes for array in self.arrays if array is not None)
 
     @property
     def streams(self) -> dict[str, Stream]:
@@ -103,9 +99,9 @@ class Ring:
         self.added += 1
         return place
 
-    def since(self, first: int) -> dict[str, NDArray[Any]]:
-        """The transitions from a number on, in the order they came, by name."""
-        places = np.arange(max(first, self.oldest), self.added) % self.capacity
+    def between(self, first: int, last: int) -> dict[str, NDArray[Any]]:
+        """The transitions from a number to another, in the order they came, by name."""
+        places = np.arange(first, last) % self.capacity
         taken = self.take(places)._asdict()
         return {name: array for name, array in taken.items() if array is not None}
 
@@ -121,6 +117,11 @@ class Ring:
         for name, values in transitions.items():
             getattr(self.arrays, name)[places] = values
         self.added = first + count
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the oldest make place for new ones."""
+        return self.added >= self.capacity
 
     def forgotten(self) -> list[int]:
         """Where transitions stood that nothing has taken the place of: nowhere."""

@@ -11,14 +11,17 @@ PARTS = ("emulator", "preprocessing", "acting", "sampling", "update", "rest")
 
 def split_table(found: dict[str, Any]) -> Table:
     """Where the time of a step goes, for each agent."""
+    split = found["split"]
     table = Table(title=f"One step in {found['game']}: where the time goes")
-    for name in ("agent", "ms", "ratio", *PARTS):
-        table.add_column(name, justify="left" if name == "agent" else "right")
-    base = next(iter(found["split"].values()))["milliseconds"]
-    for agent, row in found["split"].items():
-        shares = [f"{100 * row[part]:.1f}%" for part in PARTS]
-        ratio = f"{row['milliseconds'] / base:.2f}x"
-        table.add_row(agent, f"{row['milliseconds']:.2f}", ratio, *shares)
+    table.add_column("")
+    for agent in split:
+        table.add_column(agent, justify="right")
+    for part in PARTS:
+        table.add_row(part, *(f"{100 * row[part]:.1f}%" for row in split.values()))
+    table.add_section()
+    table.add_row("milliseconds", *(f"{row['milliseconds']:.2f}" for row in split.values()))
+    base = next(iter(split.values()))["milliseconds"]
+    table.add_row("ratio", *(f"{row['milliseconds'] / base:.2f}x" for row in split.values()))
     return table
 
 

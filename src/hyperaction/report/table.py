@@ -80,7 +80,7 @@ def score(evaluations: Sequence[dict[str, Any]], last: int, at: int) -> tuple[fl
     A run that has none, or has not come so far, or whose returns are no numbers, is refused.
     """
     if not evaluations:
-        raise ValueError("it has no evaluation yet")
+        raise ValueError("it has no result yet")
     try:
         rows = [(int(row["step"]), float(row["return"])) for row in evaluations]
     except (KeyError, TypeError, ValueError):
@@ -134,7 +134,10 @@ def shared(results: Sequence[Result]) -> list[str]:
 
 def explained(results: Sequence[Result], last: int) -> str:
     """What the numbers are."""
-    said = f"A score is the mean return of a run's last {last} evaluations (95% intervals)."
+    said = (
+        f"A score is the mean return of a run's last {last} evaluations (95% intervals), or of its "
+    )
+    said += "last phases of training where it has none."
     envs = {result.env for result in results}
     everywhere = shared(results)
     if len(envs) < 2:

@@ -6,28 +6,19 @@ import os
 from pathlib import Path
 
 BESIDES = 1_500_000_000
-"""Bytes for everything but replay: libraries, networks, what is compiled, a checkpoint's copies."""
+"""Bytes for everything but a large replay: libraries, networks, programs, a checkpoint's copies."""
+
+SMALL = 500_000_000
+"""A replay of so many bytes is not what fills a machine, and is never refused."""
 
 MEMINFO = Path("/proc/meminfo")
-LIMITS = (
-    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
-    (
-        Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-        Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-    ),
-)
-"""Where Linux says how much a container may use, and how much it does."""
+CGROUP = Path("/sys/fs/cgroup")
 
 
 def available() -> int | None:
     """Bytes of memory that a new process can have; nothing where the system does not say."""
-    found = [_free()]
-    for limit, used in LIMITS:
-        try:
-            found.append(int(limit.read_text()) - int(used.read_text()))
-        except (OSError, ValueError):  # There is no such limit.
-            continue
-    return min((each for each in found if each is not None), default=None)
+    found = [each for each in (_free(), _left_in_container()) if each is not None]
+    return min(found, default=None)
 
 
 def _free() -> int | None:
@@ -42,10 +33,23 @@ def _free() -> int | None:
         return None
 
 
+def _left_in_container() -> int | None:
+    try:
+        limit = int((CGROUP / "memory.max").read_text())
+        used = int((CGROUP / "memory.current").read_text())
+        told = dict(line.split() for line in (CGROUP / "memory.stat").read_text().splitlines())
+        # Files that are kept in memory make place when it is needed.
+        return limit - used + int(told["inactive_file"]) + int(told["active_file"])
+    except (OSError, ValueError, KeyError):  # There is no limit, or no such system.
+        return None
+
+
 def runs_that_fit(replay_bytes: int) -> int | None:
-    """How many runs this machine can hold at once; nothing where the system does not say."""
+    """How many runs this machine can hold at once; nothing where replay is small, or unknown."""
     there = available()
-    return None if there is None else there // (replay_bytes + BESIDES)
+    if there is None or replay_bytes <= SMALL:
+        return None
+    return max(there, 0) // (replay_bytes + BESIDES)
 
 
 def check_fits(replay_bytes: int, replay_size: int, least: int) -> str:
@@ -54,7 +58,7 @@ def check_fits(replay_bytes: int, replay_size: int, least: int) -> str:
     told = f"replay takes up to {gigabytes(replay_bytes)} of memory"
     if there is None:
         return told
-    if replay_bytes + BESIDES <= there:
+    if replay_bytes <= SMALL or replay_bytes + BESIDES <= there:
         return f"{told}; {gigabytes(there)} is free"
     smaller = rounded_down(int(replay_size * (there - BESIDES) / replay_bytes))
     would = (

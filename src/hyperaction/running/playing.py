@@ -17,7 +17,7 @@ def play(out: Path, episodes: int, seed: int, told: Callable[[Episode], None]) -
     """Episodes of a run's agent in its environment."""
     config = run_config(out)
     if not (out / AGENT_FILE).exists():
-        raise ValueError(f"{out} holds no agent yet: one is kept after the first evaluation")
+        raise ValueError(f"{out} holds no agent yet: one is kept with the first checkpoint")
     learner = LEARNERS[config["agent"]].load(out)
     env = environments.make_env(config["env"], config["max_episode_steps"], unguarded)
     return learner.evaluate(env, episodes, seed, told)

@@ -12,7 +12,7 @@ from hyperaction.checkpointing import restore
 from hyperaction.environments import Environments, Factored, Single
 from hyperaction.environments.faults import EnvironmentFaultError, Guard, unguarded
 from hyperaction.options import TrainOptions
-from hyperaction.replay import make_replay
+from hyperaction.replay import replay_bytes
 from hyperaction.running.memory import check_fits
 from hyperaction.running.recorder import Listener, Recorder, Teller
 from hyperaction.runs import Run
@@ -45,8 +45,8 @@ class Prepared:
         self.agent = build(options.agent_settings, env.actions, env.observation_shape)
         jax.eval_shape(self.agent.start, jax.random.key(0))  # The network fits the observations.
         settings = self.agent.settings
-        replay = make_replay(settings.replay_size, env, self.agent.action_length)
-        self.memory = check_fits(replay.nbytes, settings.replay_size, settings.minibatch)
+        count = replay_bytes(settings.replay_size, env, self.agent.action_length)
+        self.memory = check_fits(count, settings.replay_size, settings.minibatch)
         """What is to be known of the run's memory."""
 
     def make_envs(self) -> Environments:

@@ -107,7 +107,7 @@ class Recorder(Callback):
         replay = {}
         for name, stream in training.ring.streams.items():
             first = max(self.replay_saved.get(name, 0), stream.oldest)
-            replay[name] = Growth(first, stream.oldest, stream.since(first))
+            replay[name] = Growth(first, stream.added, stream.oldest, stream.between)
         file = self.checkpoints.write(state, arrays, replay)
         self.go_on(training)
         return file

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from hyperaction.runs.arrays import read_arrays, write_arrays, write_whole
+
+LARGEST_PIECE = 50_000
+"""Entries that are written together, and copied for it."""
 
 KEPT = 2
 """Checkpoints that are kept: the last, and one to fall back on."""
@@ -27,10 +31,12 @@ class Growth(NamedTuple):
 
     first: int
     """The number of the first entry that has."""
+    last: int
+    """The number of the entry that comes next."""
     oldest: int
     """The first entry that the stream still holds."""
-    entries: Arrays
-    """Arrays of entries in the order they came."""
+    entries: Callable[[int, int], Arrays]
+    """Gives arrays of the entries from one number to another, in the order they came."""
 
 
 class Piece(NamedTuple):
@@ -83,15 +89,14 @@ class Checkpoints:
         segments = [each for each in self._segments if each["last"] > replay[each["stream"]].oldest]
         written: list[Path] = []
         try:
-            for stream, (first, _, entries) in replay.items():
-                added = len(next(iter(entries.values())))
-                if not added:
-                    continue
-                file = self.folder / f"{stream}-{number:06}.safetensors"
-                written.append(file)
-                write_arrays(file, entries, {"first": first})
-                entry = {"stream": stream, "first": first, "last": first + added}
-                segments = [*segments, _entry(file) | entry]
+            for stream, growth in replay.items():
+                for first in range(growth.first, growth.last, LARGEST_PIECE):
+                    last = min(first + LARGEST_PIECE, growth.last)
+                    file = self.folder / f"{stream}-{number:06}-{first}.safetensors"
+                    written.append(file)
+                    write_arrays(file, growth.entries(first, last), {"first": first})
+                    entry = {"stream": stream, "first": first, "last": last}
+                    segments = [*segments, _entry(file) | entry]
             file = self.folder / f"state-{number:06}.safetensors"
             written.append(file)
             write_arrays(file, arrays, state["agent"])

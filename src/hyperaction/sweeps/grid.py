@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hyperaction.agents.presets import usual_preset
 from hyperaction.options import TrainOptions, defaults
 from hyperaction.parsing import ArgumentError, parse
 from hyperaction.runs.directory import check_same_settings
@@ -72,13 +73,13 @@ class Grid:
         return list(self._cells())
 
     def _cells(self) -> Iterator[Cell]:
-        understood: dict[tuple[bool, str], TrainOptions[Any]] = {}
+        understood: dict[tuple[str, str], TrainOptions[Any]] = {}
         for seed in self.seeds:
             for env in self.environments:
                 for agent, args in self.agents.items():
                     if (env, agent) not in self.skip:
                         given = (env, *args, "--seed", str(seed))
-                        kind = (env.startswith("ALE/"), agent)  # The usual preset depends on it.
+                        kind = (usual_preset(env), agent)
                         if kind not in understood:
                             understood[kind] = self._understood(env, agent)
                         options = replace(understood[kind], env=env, seed=seed)
@@ -139,7 +140,7 @@ def check_fits(name: str, cells: list[Cell]) -> int:
 
     Returns the most bytes that the replay of a cell takes.
     """
-    from hyperaction.replay import make_replay
+    from hyperaction.replay import replay_bytes
 
     made: dict[Any, Factored] = {}
     most = 0
@@ -152,8 +153,7 @@ def check_fits(name: str, cells: list[Cell]) -> int:
                 made[key].close()
             env = made[key]
             options.check_sizes(env.sizes)
-            replay = make_replay(options.settings.replay_size, env, len(env.sizes))
-            most = max(most, replay.nbytes)
+            most = max(most, replay_bytes(options.settings.replay_size, env, len(env.sizes)))
         except (ValueError, RuntimeError) as error:
             raise ArgumentError(f"{name}, {cell.name}: {error}") from None
     return most

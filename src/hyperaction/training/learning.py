@@ -165,11 +165,9 @@ class Training:
             next_mask=None if found.mask is None else found.mask[place],
         )
         stored = [self.ring.add(transition) for transition in transitions]
+        forgotten = self.ring.forgotten()
         if self.priorities is not None:
-            for forgotten in self.ring.forgotten():
-                self.priorities.set(np.array([forgotten]), np.zeros(1))
-            for new in stored:
-                self.priorities.add(new)
+            self.priorities.renew(forgotten, stored)
 
     def _greedy(self) -> NDArray[Any]:
         if self.next_greedy is None:
@@ -181,6 +179,11 @@ class Training:
         settings = self.settings
         due = [step for step in steps if step - self.empty_since > settings.replay_start]
         if len(self.ring) < settings.minibatch:  # Transitions over n steps come n steps later.
+            if due and self.ring.is_full:
+                raise ValueError(
+                    f"--replay-size {settings.replay_size} holds {len(self.ring)} transitions, "
+                    f"fewer than --minibatch {settings.minibatch}"
+                )
             return
         updates = [step for step in due if step % settings.update_period == 0]
         for step in due:
