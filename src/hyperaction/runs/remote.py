@@ -10,6 +10,8 @@ import hashlib
 import os
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -65,7 +67,7 @@ class Mirror:
 
     def pull(self, only: tuple[str, ...] = ()) -> None:
         """Makes the folder here what the one elsewhere is, or only files of these names."""
-        with locked(self.folder):
+        with locked(self.folder), _told(self.url):
             for path in self.folder.glob("*"):
                 if path.is_dir():
                     shutil.rmtree(path)
@@ -81,6 +83,10 @@ class Mirror:
 
     def push(self) -> None:
         """Brings what is new there, and removes what is no more."""
+        with _told(self.url):
+            self._push()
+
+    def _push(self) -> None:
         here = {
             str(file.relative_to(self.folder)): file
             for file in self.folder.rglob("*")
@@ -129,6 +135,18 @@ def file_system(url: str) -> tuple[Any, str]:
     except (ImportError, ValueError) as error:
         raise ValueError(f"{url}: {error}") from None
     return system, str(root).rstrip("/")
+
+
+@contextmanager
+def _told(url: str) -> Iterator[None]:
+    """Object stores raise errors of their own kinds: to whoever looks they are those of a disk."""
+    try:
+        yield
+    except (OSError, ValueError):
+        raise
+    except Exception as error:
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise OSError(f"{url}: {said}") from error
 
 
 def _state(file: Path) -> tuple[int, int]:
