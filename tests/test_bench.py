@@ -46,3 +46,26 @@ def test_the_train_benchmark_splits_a_step(tmp_path):
     assert found["floor"]["times floor"] > 0.5
     assert 0.1 < found["starts"]["1"]["gigabytes"] < 3.0
     assert "times its floor" in " ".join(done.stdout.split())
+
+
+def test_the_atari_benchmark_splits_a_step(tmp_path):
+    pytest.importorskip("ale_py")
+    args = ["bench", "atari", "--steps", "8", "--repeats", "1", "--peer-steps", "0"]
+    done = subprocess.run(
+        [sys.executable, "-m", "hyperaction", *args, "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "atari.json").read_text())
+    for agent in ("dqn", "hgqn"):
+        shares = dict(found["split"][agent])
+        assert shares.pop("milliseconds") > 0
+        assert set(shares) == {
+            "emulator", "preprocessing", "acting", "sampling", "update", "rest"
+        }  # fmt: skip
+        assert sum(shares.values()) == pytest.approx(1.0)
+        assert shares["update"] > shares["sampling"] > 0.0
+    assert 7.0 < found["replay_gigabytes"] < 7.5
+    assert "A million frames take 7.14 GB" in " ".join(done.stdout.split())
