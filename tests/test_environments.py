@@ -85,19 +85,19 @@ def test_what_cannot_be_factored_is_told_what_would_work(space, options, message
 
 
 @pytest.mark.parametrize(
-    ("space", "shape"),
+    ("space", "shape", "dtype"),
     [
-        (spaces.Box(0, 255, (4, 6, 2), np.uint8), (4, 6, 2)),
-        (spaces.Dict({"a": BOX, "b": spaces.Discrete(4)}), (7,)),
-        (spaces.Tuple([BOX, spaces.MultiBinary(2)]), (5,)),
+        (spaces.Box(0, 255, (4, 6, 2), np.uint8), (4, 6, 2), np.uint8),
+        (spaces.Dict({"a": BOX, "b": spaces.Discrete(4)}), (7,), np.float32),
+        (spaces.Tuple([BOX, spaces.MultiBinary(2)]), (5,), np.float32),
     ],
     ids=["image", "dict", "tuple"],
 )
-def test_observations_become_arrays_of_floats(space, shape):
+def test_observations_become_arrays_of_floats_and_bytes_stay_bytes(space, shape, dtype):
     env = Factored(Any(space, spaces.Discrete(2)), action_map(spaces.Discrete(2)))
     observation, mask = env.reset(seed=1)
     assert env.observation_shape == observation.shape == shape
-    assert observation.dtype == np.float32
+    assert observation.dtype == env.observation_dtype == dtype
     assert mask is None
     step = env.step(np.array([1]))
     assert (step.reward, step.terminated, step.truncated) == (1.5, False, True)

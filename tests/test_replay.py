@@ -104,8 +104,11 @@ def test_the_tree_holds_the_priorities_set_last(capacity, seed):
             slow[place] = priority
     np.testing.assert_allclose(tree.tree[1], slow.sum())
     np.testing.assert_array_equal(tree.tree[tree.leaves : tree.leaves + capacity], slow)
-    tree.add(int(places[0]))
-    assert tree.tree[tree.leaves + places[0]] == tree.largest
+    new, old = int(places[0]), (int(places[0]) + 1) % capacity
+    tree.renew([old], [new])
+    assert tree.priorities[new] == tree.largest
+    assert new == old or tree.priorities[old] == 0.0
+    np.testing.assert_allclose(tree.tree[1], tree.priorities.sum())
 
 
 def test_weights_undo_the_bias_of_sampling():

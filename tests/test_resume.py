@@ -244,8 +244,7 @@ def test_checkpoints_hold_replay_in_pieces(tmp_path, capacity):
 def test_priorities_come_back_to_the_bit():
     one, two = Priorities(13), Priorities(13)
     random = np.random.default_rng(0)
-    for place in range(13):
-        one.add(place)
+    one.renew([], range(13))
     for _ in range(20):
         one.set(random.integers(13, size=4), random.random(4) * 3)
     two.refill(one.priorities, one.largest)

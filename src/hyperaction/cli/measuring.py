@@ -12,7 +12,7 @@ from hyperaction.parsing import parse
 
 
 def bench(args: Sequence[str]) -> None:
-    """Measure speed as ratios in one run: bench maximise, bench train, bench atari."""
+    """Measure speed as ratios in one run: bench maximise, train or atari."""
     topics = {"maximise": _bench_maximise, "train": _bench_train, "atari": _bench_atari}
     if not args or args[0] in ("-h", "--help"):
         print("usage: hyperaction bench TOPIC [OPTIONS]\n\ntopics:")
