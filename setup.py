@@ -6,7 +6,8 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 NATIVE = "src/hyperaction/native"
-NAMES = ("convolve", "eliminate", "optimise", "peak", "search")
+NAMES = ("convolve", "convolve_tiles", "eliminate", "optimise", "peak", "search")
+HEADERS = ("lanes", "pairwise", "sliding", "tiles", "together")
 
 
 def kernel() -> list[Extension]:
@@ -18,7 +19,7 @@ def kernel() -> list[Extension]:
         Extension(
             "hyperaction.native._kernel",
             sources=[f"{NATIVE}/{name}.cc" for name in NAMES],
-            depends=[f"{NATIVE}/lanes.h", f"{NATIVE}/pairwise.h"],
+            depends=[f"{NATIVE}/{name}.h" for name in HEADERS],
             include_dirs=[str(Path(spec.origin).parent / "include")],
             extra_compile_args=[
                 "-std=c++17",

@@ -1,5 +1,3 @@
-from functools import partial
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperaction import MLP, Blocks, Hypergraph, NatureCNN, QNetwork, head_width, native
-from hyperaction.layers import convolution, convolved
+from hyperaction import MLP, Blocks, Hypergraph, NatureCNN, QNetwork, head_width
 from hyperaction.mixers import MIXERS
 from tests.strategies import hypergraphs
 
@@ -163,51 +160,6 @@ def test_the_nature_network_takes_stacked_frames_of_bytes():
     assert NatureCNN(padding="VALID", key=key).features == 7 * 7 * 64
     with pytest.raises(ValueError, match=r"\(channels, height, width\), not \(84, 84\)"):
         NatureCNN((84, 84), key=key)
-
-
-def slow_convolution(weight, bias, stride, padding, image):
-    """One output at a time, over an image with zeros around it."""
-    outputs, _, rows, columns = weight.shape
-    pads = jax.lax.padtype_to_pads(image.shape[1:], (rows, columns), (stride, stride), padding)
-    padded = np.pad(image / 255.0, [(0, 0), *pads])
-    height = (padded.shape[1] - rows) // stride + 1
-    width = (padded.shape[2] - columns) // stride + 1
-    found = np.zeros((height, width, outputs))
-    for y in range(height):
-        for x in range(width):
-            part = padded[:, y * stride : y * stride + rows, x * stride : x * stride + columns]
-            found[y, x] = np.tensordot(weight, part, 3) + bias
-    return found, padded
-
-
-@pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize(
-    ("shape", "padding"), [((4, 21, 21), "SAME"), ((3, 24, 20), "VALID"), ((1, 23, 18), "SAME")]
-)
-def test_convolutions_of_bytes_and_their_gradients(shape, padding, compiled, monkeypatch):
-    if not compiled:
-        monkeypatch.setattr(native, "available", lambda: False)
-    random = np.random.default_rng(0)
-    images = random.integers(0, 256, (3, *shape), np.uint8)
-    layer = convolution(shape[0], 32, size=8, stride=4, padding=padding, key=jax.random.key(0))
-    convolve = partial(convolved, of_bytes=True)
-    found = jax.vmap(convolve, in_axes=(None, 0))(layer, jnp.asarray(images))
-    back = random.normal(size=found.shape).astype(np.float32)
-
-    def loss(layer):
-        return (jax.vmap(convolve, in_axes=(None, 0))(layer, jnp.asarray(images)) * back).sum()
-
-    gradient = jax.jit(jax.grad(loss))(layer)
-    weight = np.asarray(layer.weight, float)
-    expected = np.zeros_like(weight)
-    for number, image in enumerate(images):
-        slow, padded = slow_convolution(weight, 0.0, 4, padding, image)
-        np.testing.assert_allclose(found[number], slow, atol=1e-4)
-        for y, x in np.ndindex(slow.shape[:2]):
-            part = padded[:, y * 4 : y * 4 + 8, x * 4 : x * 4 + 8]
-            expected += back[number, y, x][:, None, None, None] * part
-    np.testing.assert_allclose(gradient.weight, expected, rtol=1e-4, atol=1e-3)
-    np.testing.assert_allclose(gradient.bias[:, 0, 0], back.sum((0, 1, 2)), rtol=1e-4, atol=1e-3)
 
 
 def test_images_may_have_their_channels_last():

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Num, PRNGKeyArray
 
-from hyperaction import native
+from hyperaction.convolutions import Sliding, slide
 
 _Layer = TypeVar("_Layer", eqx.nn.Linear, eqx.nn.Conv2d)
 
@@ -60,53 +58,8 @@ def convolved(
             scaled to go from zero to one.
     """
     assert layer.bias is not None
-    slide = _slide_over_bytes if of_bytes else _slide
-    return slide(layer.weight, x, layer.stride, layer.padding) + layer.bias[:, 0, 0]
-
-
-def _slide(
-    weight: Float[Array, "outputs inputs rows columns"],
-    x: Float[Array, "height width inputs"],
-    stride: tuple[int, ...],
-    padding: Any,
-) -> Float[Array, "_height _width outputs"]:
-    order = ("NHWC", "OIHW", "NHWC")
-    return jax.lax.conv_general_dilated(x[None], weight, stride, padding, dimension_numbers=order)[
-        0
-    ]
-
-
-@partial(jax.custom_vjp, nondiff_argnums=(2, 3))
-def _slide_over_bytes(weight: Any, image: Any, stride: tuple[int, ...], padding: Any) -> Any:
-    x = jnp.transpose(image, (1, 2, 0)).astype(jnp.float32) / 255.0
-    return _slide(weight, x, stride, padding)
-
-
-def _forth(weight: Any, image: Any, stride: tuple[int, ...], padding: Any) -> Any:
-    return _slide_over_bytes(weight, image, stride, padding), (weight, image)
-
-
-def _back(stride: tuple[int, ...], padding: Any, kept: Any, gradient: Any) -> Any:
-    weight, image = kept
-    outputs, _, rows, columns = weight.shape
-    no_change = np.zeros(image.shape, jax.dtypes.float0)  # Bytes have no gradient.
-    made_for = (outputs, columns) == native.CONVOLVED and stride[0] == stride[1]
-    if native.available() and made_for and gradient.dtype == jnp.float32:
-        pads = jax.lax.padtype_to_pads(image.shape[1:], (rows, columns), stride, padding)
-        change = native.convolve_back(
-            image,
-            gradient,
-            weight.shape,
-            stride=stride[0],
-            before=(pads[0][0], pads[1][0]),
-        )
-        return change / 255.0, no_change
-    x = jnp.transpose(image, (1, 2, 0)).astype(jnp.float32) / 255.0
-    _, pull = jax.vjp(lambda weight: _slide(weight, x, stride, padding), weight)
-    return *pull(gradient), no_change
-
-
-_slide_over_bytes.defvjp(_forth, _back)
+    how = Sliding(layer.stride, layer.padding, of_bytes)
+    return slide(layer.weight, x, how) + layer.bias[:, 0, 0]
 
 
 def _started(layer: _Layer, weight: Float[Array, "..."]) -> _Layer:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
-from functools import cache
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt8
 from numpy.typing import NDArray
+
+from hyperaction.native.loading import available, library
 
 ELIMINATE = "hyperaction_eliminate"
 SEARCH = "hyperaction_search"
@@ -19,32 +17,14 @@ CONVOLVE_BACK = "hyperaction_convolve_back"
 ADAM = "hyperaction_adam"
 RMSPROP = "hyperaction_rmsprop"
 
-
-@cache
-def _loaded() -> bool:
-    """Whether the kernel was built, fits this machine's JAX, and is now known to it."""
-    for file in sorted(Path(__file__).parent.glob("_kernel*.so")):
-        try:
-            library = ctypes.CDLL(str(file))
-            for name in (ELIMINATE, SEARCH, PEAK, CONVOLVE_BACK, ADAM, RMSPROP):
-                capsule = jax.ffi.pycapsule(getattr(library, name))  # type: ignore[no-untyped-call]
-                jax.ffi.register_ffi_target(name, capsule, platform="cpu")
-        except (OSError, AttributeError, RuntimeError):
-            continue  # Built for another Python or JAX: the pure JAX ways do the work.
-        return True
-    return False
-
-
-def available() -> bool:
-    """Whether the kernel can be used: it is built, and JAX computes on the CPU."""
-    return _loaded() and jax.default_backend() == "cpu"
+__all__ = ["available", "convolve_back", "eliminate", "optimise", "peak", "search"]
 
 
 def eliminate(
     tables: Float[Array, "batch outputs"], program: NDArray[np.int32]
 ) -> Int[Array, "batch vertices"]:
     """The best action of every state, by a program of eliminations."""
-    _loaded()
+    library()
     result = jax.ShapeDtypeStruct((tables.shape[0], int(program[1])), jnp.int32)  # type: ignore[no-untyped-call]
     # Programs keep their shape under vmap but for leading ones, which the kernel does not see.
     return jax.ffi.ffi_call(ELIMINATE, result, vmap_method="expand_dims")(
@@ -64,7 +44,7 @@ def search(
 
     Tabu search of so many steps; then, where nodes are given, branch and bound.
     """
-    _loaded()
+    library()
     results = (
         jax.ShapeDtypeStruct((tables.shape[0], int(structure[1])), jnp.int32),  # type: ignore[no-untyped-call]
         jax.ShapeDtypeStruct((tables.shape[0],), jnp.float32),  # type: ignore[no-untyped-call]
@@ -97,7 +77,7 @@ def convolve_back(
         stride: Pixels from one place to the next.
         before: Rows and columns of zeros before the image.
     """
-    _loaded()
+    library()
     result = jax.ShapeDtypeStruct(weight_shape, jnp.float32)  # type: ignore[no-untyped-call]
     numbers = {"stride": np.int64(stride), "top": np.int64(before[0]), "left": np.int64(before[1])}
     return jax.ffi.ffi_call(CONVOLVE_BACK, result, vmap_method="broadcast_all")(
@@ -116,7 +96,7 @@ def optimise(
     epsilon: float,
 ) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
     """New parameters, means and squares, by the optimiser of that name."""
-    _loaded()
+    library()
     result = jax.ShapeDtypeStruct(x.shape, jnp.float32)  # type: ignore[no-untyped-call]
     numbers = {
         "mean_decay": np.float32(decays[0]),
@@ -133,6 +113,6 @@ def optimise(
 
 def peak(rounds: int) -> Float[Array, " lanes"]:
     """Adds as fast as a core can, 192 a round, and returns what does not matter."""
-    _loaded()
+    library()
     result = jax.ShapeDtypeStruct((16,), jnp.float32)  # type: ignore[no-untyped-call]
     return jax.ffi.ffi_call(PEAK, result)(rounds=np.int64(rounds))

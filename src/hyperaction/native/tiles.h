@@ -1,0 +1,102 @@
+// Matrix products of 16 x 16 results by the processor's tiles (Intel AMX), nearly as exact as floats'.
+//
+// A tile takes numbers of 8 bits of mantissa (bfloat16) and adds their products in floats. A float is
+// nearly the sum of two such parts: 16 of its 24 bits, and the sign of the second is worth another.
+// Of the four products of two floats' parts, the smallest is left out. With three parts and six
+// products, results are as exact as floats', and take as long as without tiles.
+#pragma once
+
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
+    __GNUC__ >= 11
+#define HYPERACTION_TILES 1
+// What is between these is compiled for processors that have them, and called on no others.
+#define HYPERACTION_TILES_BEGIN   \
+  _Pragma("GCC push_options") _Pragma( \
+      "GCC target(\"avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,amx-tile,amx-bf16\")")
+#define HYPERACTION_TILES_END _Pragma("GCC pop_options")
+
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+HYPERACTION_TILES_BEGIN
+
+namespace hyperaction {
+
+using Part = uint16_t;  // a bfloat16
+constexpr int kParts = 2;
+constexpr int kSide = 16;           // rows of a tile, and floats in a row of it
+constexpr int kDepth = 2 * kSide;   // parts in a row of it
+constexpr int kTile = kSide * kDepth;
+
+// Whether this machine has tiles and lets this process use them.
+inline bool tiles_allowed() {
+  __builtin_cpu_init();
+  constexpr long kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  uint32_t a, b, c, d;
+  __asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(7), "c"(0));
+  const bool has_tiles = (d >> 22 & 1) && (d >> 24 & 1);
+  return has_tiles && __builtin_cpu_supports("avx512bf16") &&
+         __builtin_cpu_supports("avx512bw") && syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
+}
+
+// The tiles of this thread are ready for use as long as this lives.
+class TilesInUse {
+ public:
+  TilesInUse() {
+    struct {
+      uint8_t palette = 1, start = 0, reserved[14] = {};
+      uint16_t row_bytes[16] = {};
+      uint8_t rows[16] = {};
+    } shapes;
+    for (int tile = 0; tile < 8; ++tile) shapes.row_bytes[tile] = 64, shapes.rows[tile] = kSide;
+    _tile_loadconfig(&shapes);
+  }
+  ~TilesInUse() { _tile_release(); }
+  TilesInUse(const TilesInUse&) = delete;
+};
+
+// Sixteen floats as parts, each in the lower half of 32 bits.
+inline void split(__m512 x, __m512i parts[kParts]) {
+  for (int part = 0; part < kParts; ++part) {
+    parts[part] = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(x));
+    x = _mm512_sub_ps(x, _mm512_castsi512_ps(_mm512_slli_epi32(parts[part], 16)));
+  }
+}
+
+// Where the tiles of one side of a product are: those of a part, a row's bytes apart.
+struct Side {
+  const void* first;   // of part 0
+  int64_t part, next;  // bytes from a part to the next, and from one tile to its neighbour
+  int64_t row;         // bytes from a row to the next
+  const void* at(int part_number, int tile) const {
+    return static_cast<const char*>(first) + part_number * part + tile * next;
+  }
+};
+
+// Adds the products of one or two tiles on the left with two on the right to the results, which
+// are tiles 0 to 3. The left has rows of parts; the right has rows of pairs of parts.
+template <int left_tiles, int left_parts, int right_parts>
+inline __attribute__((always_inline)) void multiply(const Side& left, const Side& right) {
+#pragma GCC unroll 4
+  for (int a = 0; a < left_parts; ++a) {
+    _tile_loadd(4, left.at(a, 0), left.row);
+    if (left_tiles == 2) _tile_loadd(5, left.at(a, 1), left.row);
+#pragma GCC unroll 4
+    for (int b = 0; b < right_parts && a + b < kParts; ++b) {
+      _tile_loadd(6, right.at(b, 0), right.row);
+      _tile_loadd(7, right.at(b, 1), right.row);
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_dpbf16ps(1, 4, 7);
+      if (left_tiles == 2) _tile_dpbf16ps(2, 5, 6);
+      if (left_tiles == 2) _tile_dpbf16ps(3, 5, 7);
+    }
+  }
+}
+
+}  // namespace hyperaction
+
+HYPERACTION_TILES_END
+#endif

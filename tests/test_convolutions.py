@@ -1,0 +1,187 @@
+"""Every way to convolve against one that takes one place after the other."""
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hyperaction import native
+from hyperaction.convolutions import Sliding, slide
+from hyperaction.native import tiles
+
+HAS_TILES = native.available() and tiles.allowed()
+WAYS = [*(["tiles"] if HAS_TILES else []), *(["kernel"] if native.available() else []), "xla"]
+TOLERANCE = 2e-5
+"""Of the largest number: tiles take numbers of 16 bits, others of 24."""
+
+
+@pytest.fixture(params=WAYS)
+def way(request, monkeypatch):
+    """A way to convolve; the others are out of reach."""
+    if request.param == "xla":
+        monkeypatch.setattr(native, "available", lambda: False)
+    with jax.default_matmul_precision("default" if request.param == "tiles" else "highest"):
+        yield request.param
+
+
+def slow(weight, images, back, how):
+    """What comes out, and the gradients of the weights and images, one place after the other."""
+    if how.of_bytes:
+        images = np.moveaxis(images, 1, -1) / 255.0
+    kernel = np.moveaxis(np.asarray(weight, float), 1, -1)  # [outputs, rows, columns, inputs]
+    _, rows, columns, _ = kernel.shape
+    pads = jax.lax.padtype_to_pads(images.shape[1:3], (rows, columns), how.stride, how.padding)
+    padded = np.pad(images.astype(float), [(0, 0), *pads, (0, 0)])
+    found = np.zeros(back.shape)
+    to_weights, to_images = np.zeros_like(kernel), np.zeros_like(padded)
+    for n, i, j in np.ndindex(back.shape[:3]):
+        y, x = i * how.stride[0], j * how.stride[1]
+        under = padded[n, y : y + rows, x : x + columns]
+        found[n, i, j] = np.tensordot(kernel, under, 3)
+        to_weights += back[n, i, j][:, None, None, None] * under
+        to_images[n, y : y + rows, x : x + columns] += np.tensordot(back[n, i, j], kernel, 1)
+    (top, _), (left, _) = pads
+    height, width = images.shape[1:3]
+    inside = to_images[:, top : top + height, left : left + width]
+    return found, np.moveaxis(to_weights, -1, 1), inside
+
+
+def assert_close(found, expected):
+    largest = np.abs(expected).max(initial=1e-6)
+    np.testing.assert_allclose(found / largest, expected / largest, atol=TOLERANCE)
+
+
+def check(weight, images, how, random):
+    many = jax.jit(lambda w, x: jax.vmap(lambda image: slide(w, image, how))(x))
+    found = many(weight, images)
+    back = random.normal(size=found.shape).astype(np.float32)
+    expected, to_weights, to_images = slow(weight, images, back, how)
+    assert_close(found, expected)
+
+    def loss(weight, images):
+        return (many(weight, images) * back).sum()
+
+    if how.of_bytes:
+        assert_close(jax.grad(loss)(weight, images), to_weights)
+    else:
+        of_weights, of_images = jax.grad(loss, argnums=(0, 1))(weight, jnp.asarray(images))
+        assert_close(of_weights, to_weights)
+        assert_close(of_images, to_images)
+
+
+@st.composite
+def slidings(draw: Any) -> tuple[Sliding, tuple[int, ...], tuple[int, ...], int]:
+    """How to slide, the shapes of the weights and of an image, and how many images there are."""
+    of_bytes = draw(st.booleans())
+    stride = draw(st.integers(1, 4))
+    rows, columns = (stride * draw(st.integers(1, 3)) for _ in range(2))
+    if of_bytes:
+        columns = draw(st.sampled_from([c for c in (4, 8, 16) if c % stride == 0 or stride == 3]))
+        inputs = 32 // columns * draw(st.integers(1, 2))
+    else:
+        inputs = 32 * draw(st.integers(1, 2))
+    outputs = 32 * draw(st.integers(1, 2))
+    height, width = rows + draw(st.integers(0, 9)), columns + draw(st.integers(0, 9))
+    padding = draw(st.sampled_from(["SAME", "VALID"]))
+    image = (inputs, height, width) if of_bytes else (height, width, inputs)
+    how = Sliding((stride, stride), padding, of_bytes)
+    return how, (outputs, inputs, rows, columns), image, draw(st.integers(1, 10))
+
+
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(slidings(), st.integers(0, 99))
+def test_every_way_finds_what_the_slow_one_does(way, drawn, seed):
+    how, kernel, image, count = drawn
+    random = np.random.default_rng(seed)
+    weight = jnp.asarray(random.normal(size=kernel), jnp.float32)
+    if how.of_bytes:
+        images = random.integers(0, 256, (count, *image), np.uint8)
+    else:
+        images = random.normal(size=(count, *image)).astype(np.float32)
+    if way == "tiles":
+        stride = how.stride[0]
+        assert tiles.fits(kernel, stride, of_floats=not how.of_bytes)
+    check(weight, images, how, random)
+
+
+@pytest.mark.parametrize(
+    ("shape", "padding"), [((4, 21, 21), "SAME"), ((3, 24, 20), "VALID"), ((1, 23, 18), "SAME")]
+)
+def test_a_first_convolution_of_any_number_of_channels(way, shape, padding):
+    random = np.random.default_rng(0)
+    weight = jnp.asarray(random.normal(size=(32, shape[0], 8, 8)), jnp.float32)
+    images = random.integers(0, 256, (3, *shape), np.uint8)
+    check(weight, images, Sliding((4, 4), padding, True), random)
+
+
+def test_gradients_image_by_image_and_weights_of_their_own(way):
+    random = np.random.default_rng(0)
+    how = Sliding((2, 2), "SAME", False)
+    weight = jnp.asarray(random.normal(size=(3, 32, 32, 4, 4)), jnp.float32)
+    images = jnp.asarray(random.normal(size=(3, 7, 6, 32)), jnp.float32)
+    back = random.normal(size=(4, 3, 32)).astype(np.float32)
+
+    def loss(weight, image):
+        return (slide(weight, image, how) * back).sum()
+
+    own = jax.vmap(jax.grad(loss, argnums=(0, 1)))(weight, images)
+    shared = jax.vmap(jax.grad(loss, argnums=(0, 1)), in_axes=(None, 0))(weight[0], images)
+    same_image = jax.vmap(jax.grad(loss, argnums=(0, 1)), in_axes=(0, None))(weight, images[0])
+    for number in range(3):
+        for found, w, x in (
+            (own, number, number),
+            (shared, 0, number),
+            (same_image, number, 0),
+        ):
+            _, to_weights, to_images = slow(
+                weight[w], np.asarray(images[x : x + 1]), back[None], how
+            )
+            assert_close(found[0][number], to_weights)
+            assert_close(found[1][number], to_images[0])
+
+
+def test_two_strides_are_left_to_xla():
+    random = np.random.default_rng(0)
+    weight = jnp.asarray(random.normal(size=(32, 32, 4, 4)), jnp.float32)
+    check(
+        weight,
+        random.normal(size=(2, 9, 8, 32)).astype(np.float32),
+        Sliding((2, 1), "SAME", False),
+        random,
+    )
+
+
+@pytest.mark.skipif(not HAS_TILES, reason="the processor has no tiles")
+def test_tiles_give_the_same_numbers_however_many_threads_there_are():
+    found = []
+    for cores in ({min(os.sched_getaffinity(0))}, os.sched_getaffinity(0)):
+        command = [sys.executable, "-c", SCRIPT, *map(str, cores)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        found.append(done.stdout)
+    assert len(found[0].strip()) == 64
+    assert found[0] == found[1]
+
+
+SCRIPT = """
+import hashlib, os, sys
+os.sched_setaffinity(0, map(int, sys.argv[1:]))
+import jax, jax.numpy as jnp, numpy as np
+from hyperaction.convolutions import Sliding, slide
+random = np.random.default_rng(0)
+weight = jnp.asarray(random.normal(size=(64, 32, 4, 4)), jnp.float32)
+images = jnp.asarray(random.normal(size=(32, 21, 21, 32)), jnp.float32)
+def loss(weight, images):
+    one = lambda image: slide(weight, image, Sliding((2, 2), "SAME", False))
+    return (jax.vmap(one)(images) ** 2).sum()
+found = jax.jit(jax.grad(loss, argnums=(0, 1)))(weight, images)
+print(hashlib.sha256(b"".join(each.tobytes() for each in found)).hexdigest())
+"""
