@@ -169,3 +169,14 @@ def test_images_may_have_their_channels_last():
     np.testing.assert_array_equal(first(image), last(np.moveaxis(image, 0, -1)))
     with pytest.raises(ValueError, match="too small for the convolutions"):
         NatureCNN((3, 10, 10), padding="VALID", key=jax.random.key(0))
+
+
+def test_images_are_taken_in_double_precision_too():
+    image = np.random.default_rng(0).integers(0, 256, (4, 44, 36), np.uint8)
+    single = NatureCNN((4, 44, 36), key=jax.random.key(0))
+    with jax.enable_x64(True):
+        double = jax.tree.map(lambda leaf: leaf.astype(jnp.float64), single)
+        for given in (image, image.astype(np.float32)):
+            found, gradient = jax.value_and_grad(lambda net: net(given).sum())(double)  # noqa: B023
+            assert found.dtype == gradient.layers[0].weight.dtype == np.float64
+            np.testing.assert_allclose(found, single(image).sum(), rtol=1e-4)

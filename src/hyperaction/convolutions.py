@@ -18,13 +18,16 @@ from jaxtyping import Array, Float, Num
 from hyperaction import native
 from hyperaction.native import tiles
 
+EXACT = ("highest", "float32", "F32_F32_F32")
+"""The precisions of JAX that ask for all of a float's bits."""
+
 
 class Sliding(NamedTuple):
     """How a kernel slides over images.
 
     Args:
         stride: Pixels from one place to the next, down and to the right.
-        padding: `SAME`, with zeros around the images, or `VALID`, without.
+        padding: What is around the images, as `jax.lax.conv_general_dilated` has it.
         of_bytes: Whether the images are of bytes with the channels first, which are scaled to go
             from zero to one, instead of floats with the channels last.
     """
@@ -54,7 +57,7 @@ def slide(
 def _slide(weight: Any, x: Any, how: Sliding) -> Any:
     order = ("NHWC", "OIHW", "NHWC")
     return jax.lax.conv_general_dilated(
-        x[None], weight, how.stride, how.padding, dimension_numbers=order
+        x[None].astype(weight.dtype), weight, how.stride, how.padding, dimension_numbers=order
     )[0]
 
 
@@ -74,7 +77,7 @@ def _bytes_forth(weight: Any, image: Any, how: Sliding) -> Any:
 def _bytes_back(how: Sliding, kept: Any, gradient: Any) -> Any:
     weight, image = kept
     no_change = np.zeros(image.shape, jax.dtypes.float0)  # Bytes have no gradient.
-    made_for = (weight.shape[0], weight.shape[3]) == native.CONVOLVED and _square(how)
+    made_for = (weight.shape[0], weight.shape[3]) == native.CONVOLVED and _regular(how)
     if native.available() and made_for and gradient.dtype == jnp.float32:
         before = how.before(image.shape, weight.shape)
         change = native.convolve_back(
@@ -88,21 +91,23 @@ def _bytes_back(how: Sliding, kept: Any, gradient: Any) -> Any:
 _slide_over_bytes.defvjp(_bytes_forth, _bytes_back)
 
 
-def _square(how: Sliding) -> bool:
-    return how.stride[0] == how.stride[1]
+def _regular(how: Sliding) -> bool:
+    return how.stride[0] == how.stride[1] and isinstance(how.padding, str)
 
 
 def _tiles_serve(weight: Any, x: Any, how: Sliding) -> bool:
     number = jnp.uint8 if how.of_bytes else jnp.float32
     precision = jax.config.jax_default_matmul_precision  # type: ignore[attr-defined]
-    exact = precision in ("highest", "float32")
+    # Under shard_map, JAX does not see which parts of a primitive of ours are on which device.
+    in_parts = jax.sharding.get_abstract_mesh().manual_axes
     return (
-        not exact
+        precision not in EXACT
+        and not in_parts
         and native.available()
         and tiles.allowed()
         and weight.dtype == jnp.float32
         and x.dtype == number
-        and _square(how)
+        and _regular(how)
         and tiles.fits(weight.shape, how.stride[0], of_floats=not how.of_bytes)
     )
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from hyperaction import environments
-from hyperaction.agents.minibatch import Minibatch
 from hyperaction.agents.presets import AgentName, preset
 from hyperaction.agents.settings import ValueSettings
 from hyperaction.agents.value import ValueAgent
 from hyperaction.bench.clock import child, fastest, timed
+from hyperaction.bench.peers import Told, speeds
 from hyperaction.bench.settings import BenchAtari
+from hyperaction.bench.update import acting_share
 from hyperaction.environments import Single
 from hyperaction.environments.atari import FRAME_SKIP
 from hyperaction.replay import replay_bytes
@@ -29,8 +26,6 @@ REPLAY = 20_000
 WORKER = "hyperaction.bench.atari_worker"
 AGENTS: tuple[AgentName, ...] = ("dqn", "hgqn")
 PEERS = {"Stable-Baselines3 DQN": "stable_baselines3", "SBX DQN": "sbx"}
-
-Told = Callable[[str], None]
 
 
 def run(settings: BenchAtari, told: Told) -> dict[str, Any]:
@@ -45,15 +40,19 @@ def run(settings: BenchAtari, told: Told) -> dict[str, Any]:
             if agent not in splits or found["loop"] < splits[agent]["loop"]:
                 splits[agent] = found
     told("acting and the emulator")
-    acting = {agent: _acting(training, settings.repeats) for agent, training in trainings.items()}
+    acting = {
+        agent: acting_share(training, 5 * settings.repeats) for agent, training in trainings.items()
+    }
     emulator = _emulator(settings)
     peak = child(WORKER, settings.game, "memory", "0")
+    # The peers' network pads no borders, so that ours does not either there.
+    peers = speeds(WORKER, PEERS, settings.peer_steps, settings.peer_repeats, told, settings.game)
     return {
         "game": settings.game,
         "split": {agent: _shares(splits[agent], acting[agent], emulator) for agent in AGENTS},
         "replay_gigabytes": replay_bytes(1_000_000, trainings["dqn"].env, 3) / 1e9,
         "other_gigabytes": peak["gigabytes"],
-        "peers": _peers(settings, told),
+        "peers": peers,
     }
 
 
@@ -82,25 +81,6 @@ def _split(training: Training, steps: int) -> dict[str, float]:
     compiled = [(programs, name) for name in ("act", "learn_and_act")]
     loop, seconds = timed(training.advance, steps, [(env.env.env, "step"), *replay, *compiled])
     return {"loop": loop, **seconds}
-
-
-def _acting(training: Training, repeats: int) -> float:
-    """The share of acting in the program that learns and acts."""
-    env, programs = training.env, training.programs
-    places = training.ring.draw(training.settings.minibatch, np.random.default_rng(0))
-    batch = Minibatch(*training.ring.take(places), None)  # type: ignore[arg-type]
-    states = [jax.tree.map(jnp.copy, training.state) for _ in range(2)]
-
-    def learn() -> Any:
-        states[0], learned = programs.learn(states[0], batch)
-        return learned
-
-    def both() -> Any:
-        states[1], _, action = programs.learn_and_act(states[1], batch, env.observation, env.mask)
-        return action
-
-    times = fastest({"learn": learn, "both": both}, 5 * repeats)
-    return max(0.0, 1.0 - times["learn"] / times["both"])
 
 
 def _emulator(settings: BenchAtari) -> float:
@@ -135,20 +115,3 @@ def _shares(split: dict[str, float], acting: float, emulator: float) -> dict[str
     shares = {name: seconds / split["loop"] for name, seconds in parts.items()}
     shares["rest"] = 1.0 - sum(shares.values())
     return {"milliseconds": 1e3 * split["loop"], **shares}
-
-
-def _peers(settings: BenchAtari, told: Told) -> dict[str, float]:
-    """Steps per second of this library and of the peers that are installed, all with their network.
-
-    Theirs pads no borders, so that ours does not either here.
-    """
-    there = [name for name, module in PEERS.items() if find_spec(module) is not None]
-    if not there or not settings.peer_steps:
-        return {}
-    speeds: dict[str, float] = {}
-    for repeat in range(settings.peer_repeats):
-        for name in ["Hyperaction", *there]:
-            told(f"{name}, {repeat + 1} of {settings.peer_repeats}")
-            found = child(WORKER, settings.game, name, str(settings.peer_steps))["steps_per_second"]
-            speeds[name] = max(found, speeds.get(name, 0.0))
-    return speeds

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from hyperaction import environments
-from hyperaction.agents.minibatch import Minibatch
-from hyperaction.agents.optimisers import Adam
 from hyperaction.agents.presets import preset
 from hyperaction.agents.settings import ValueSettings
 from hyperaction.agents.value import ValueAgent
-from hyperaction.bench.clock import child, fastest, timed
+from hyperaction.bench.clock import child, timed
+from hyperaction.bench.peers import Told, speeds
 from hyperaction.bench.settings import BenchTrain
+from hyperaction.bench.update import acting_share, times_floor
 from hyperaction.checkpointing import snapshot
 from hyperaction.environments import Single
 from hyperaction.environments.actions import described
@@ -44,8 +40,6 @@ WORKER = "hyperaction.bench.worker"
 LOGGED = 5
 """Phases whose logging is timed."""
 
-Told = Callable[[str], None]
-
 
 def run(settings: BenchTrain, told: Told) -> dict[str, Any]:
     """All measurements, ready for JSON."""
@@ -60,13 +54,15 @@ def run(settings: BenchTrain, told: Told) -> dict[str, Any]:
                 splits[rank] = found
     told("the update and its floor")
     first = trainings[settings.ranks[0]]
-    floor = _floor(first, settings.repeats)
-    acting = {rank: _acting(training, settings.repeats) for rank, training in trainings.items()}
+    floor = times_floor(first, 40 * settings.repeats)
+    acting = {
+        rank: acting_share(training, 40 * settings.repeats) for rank, training in trainings.items()
+    }
     told("logging")
     logging = _logging(first)
     told("memory and the first update")
     starts = {rank: child(WORKER, "start", str(rank)) for rank in settings.ranks}
-    peers = _peers(settings, told)
+    peers = speeds(WORKER, PEERS, settings.peer_steps, settings.peer_repeats, told)
     return {
         "split": {str(rank): _shares(splits[rank], acting[rank], logging) for rank in splits},
         "floor": floor,
@@ -122,99 +118,6 @@ def _shares(split: dict[str, float], acting: float, logging: float) -> dict[str,
     return {"milliseconds": 1e3 * loop, **shares}
 
 
-def _batch(training: Training) -> Minibatch:
-    places = np.random.default_rng(0).integers(len(training.ring), size=64)
-    return Minibatch(*training.ring.take(places), None)  # type: ignore[arg-type]
-
-
-def _copied(training: Training) -> Any:
-    return jax.tree.map(jnp.copy, training.state)
-
-
-def _acting(training: Training, repeats: int) -> float:
-    """The share of acting in the program that learns and acts."""
-    programs, batch, env = training.programs, _batch(training), training.env
-    states = [_copied(training), _copied(training)]
-
-    def learn() -> Any:
-        states[0], learned = programs.learn(states[0], batch)
-        return learned
-
-    def both() -> Any:
-        states[1], _, action = programs.learn_and_act(states[1], batch, env.observation, env.mask)
-        return action
-
-    times = fastest({"learn": learn, "both": both}, 40 * repeats)
-    return max(0.0, 1.0 - times["learn"] / times["both"])
-
-
-def _floor(training: Training, repeats: int) -> dict[str, float]:
-    """The update beside nothing but its matrix products and Adam's passes over the memory."""
-    batch = _batch(training)
-    online = training.state.tree.online
-    weights = [leaf for leaf in jax.tree.leaves(online) if leaf.ndim > 1]
-    random = np.random.default_rng(0)
-
-    def noise(*shape: int) -> jax.Array:
-        return jnp.asarray(random.normal(size=shape), jnp.float32)
-
-    # For each weight: the two minibatches that go in, and the gradient that comes back.
-    heads = [() if weight.ndim == 2 else weight.shape[:1] for weight in weights]
-    sides = [
-        (noise(*h, 64, w.shape[-1]), noise(*h, 64, w.shape[-1]), noise(*h, 64, w.shape[-2]))
-        for w, h in zip(weights, heads, strict=True)
-    ]
-
-    def multiply(turned: bool, weights: Any, sides: Any) -> Any:
-        found = []
-        for place, (weight, (online_in, target_in, back)) in enumerate(
-            zip(weights, sides, strict=True)
-        ):
-            down, up = (weight, weight.mT) if turned else (weight.mT, weight)
-            gradient = online_in.mT @ back if turned else back.mT @ online_in
-            found += [online_in @ down, target_in @ down, gradient]
-            if place:  # Nothing asks for the observation's gradient.
-                found.append(back @ up)
-        return found
-
-    products = jax.jit(multiply, static_argnums=0)
-    turned_weights = [jnp.copy(weight.mT) for weight in weights]
-
-    steps = Adam(0.00001, 0.0003125)
-    gradient = jax.tree.map(lambda leaf: 0.01 * leaf, online)
-    memory = [(jax.tree.map(jnp.copy, online), steps.start(online))]
-
-    def traffic(parameters: Any, state: Any, gradient: Any) -> Any:
-        return steps.update(parameters, gradient, state)
-
-    compiled = jax.jit(traffic, donate_argnums=(0, 1))
-
-    def adam_traffic() -> Any:
-        memory[0] = compiled(*memory[0], gradient)
-        return jax.tree.leaves(memory[0])[0]
-
-    states = [_copied(training)]
-
-    def update() -> Any:
-        states[0], learned = training.programs.learn(states[0], batch)
-        return learned.loss
-
-    works = {
-        "update": update,
-        "products": lambda: products(False, weights, sides),
-        "turned": lambda: products(True, turned_weights, sides),
-        "adam": adam_traffic,
-    }
-    times = fastest(works, 40 * repeats)
-    # Whichever way of storing the weights is faster.
-    times["products"] = min(times["products"], times.pop("turned"))
-    floor = times["products"] + times["adam"]
-    return {
-        **{f"{name} milliseconds": 1e3 * seconds for name, seconds in times.items()},
-        "times floor": times["update"] / floor,
-    }
-
-
 def _logging(training: Training) -> float:
     """Seconds per step that metrics, events, checkpoints and new environments take in a run."""
     metrics = dict.fromkeys(("step", "episodes", "return", "lowest", "highest", "length"), 1.0)
@@ -239,17 +142,3 @@ def _logging(training: Training) -> float:
                 env.reset(seed=0)
                 env.close()
         return (time.perf_counter() - start) / LOGGED / PHASE
-
-
-def _peers(settings: BenchTrain, told: Told) -> dict[str, float]:
-    """Steps per second of this library at rank 1 and of the peers that are installed."""
-    there = [name for name, module in PEERS.items() if find_spec(module) is not None]
-    if not there or not settings.peer_steps:
-        return {}
-    speeds: dict[str, float] = {}
-    for repeat in range(settings.peer_repeats):
-        for name in ["Hyperaction", *there]:
-            told(f"{name}, {repeat + 1} of {settings.peer_repeats}")
-            found = child(WORKER, name, str(settings.peer_steps))["steps_per_second"]
-            speeds[name] = max(found, speeds.get(name, 0.0))
-    return speeds

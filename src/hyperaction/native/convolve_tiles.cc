@@ -34,11 +34,12 @@ inline __attribute__((always_inline)) void slide_over(const Slide& s, const Part
     }
   }
   float* to = results + place * s.outputs + output;
-  const int64_t line = s.outputs * sizeof(float);
-  _tile_stored(0, to, line);
-  _tile_stored(1, to + kSide, line);
-  if (tiles == 2) _tile_stored(2, to + kSide * s.outputs, line);
-  if (tiles == 2) _tile_stored(3, to + kSide * s.outputs + kSide, line);
+  float* below = to + kSide * s.outputs;
+  const int64_t to_row = s.outputs * sizeof(float);
+  _tile_stored(0, to, to_row);
+  _tile_stored(1, to + kSide, to_row);
+  if (tiles == 2) _tile_stored(2, below, to_row);
+  if (tiles == 2) _tile_stored(3, below + kSide, to_row);
 }
 
 // The results at all places: `[places, outputs]`, those that straddle rows among them.
@@ -46,9 +47,9 @@ template <int parts>
 void slide(const Slide& s, const Part* x, const Part* weights, float* results) {
   const int64_t places = up_to(s.out_height * s.per_row(), kSide);
   __asm__ volatile("" ::: "memory");  // What tiles load is written by now.
-  for (int64_t output = 0; output < s.outputs; output += kDepth) {
+  for (int64_t output = 0; output < s.outputs; output += kTwo) {
     int64_t place = 0;
-    for (; place + kDepth <= places; place += kDepth) {
+    for (; place + kTwo <= places; place += kTwo) {
       slide_over<2, parts>(s, x, weights, place, output, results);
     }
     if (place < places) slide_over<1, parts>(s, x, weights, place, output, results);
@@ -164,20 +165,22 @@ inline __attribute__((always_inline)) void add_change(const Slide& s, const Part
                                                       const uint32_t* x, float* change,
                                                       int64_t line) {
   constexpr int64_t kSize = sizeof(Part), kPair = sizeof(uint32_t);
-  _tile_loadd(0, change, line);
-  _tile_loadd(1, change + kSide, line);
-  _tile_loadd(2, change + kSide * line / kPair, line);
-  _tile_loadd(3, change + kSide * line / kPair + kSide, line);
+  float* below = change + kSide * line;
+  const int64_t to_row = line * sizeof(float);
+  _tile_loadd(0, change, to_row);
+  _tile_loadd(1, change + kSide, to_row);
+  _tile_loadd(2, below, to_row);
+  _tile_loadd(3, below + kSide, to_row);
   const int64_t places = s.places();
   for (int64_t place = 0; place < places; place += kDepth) {
     multiply<2, kParts, parts>(
         {gradient + place, s.outputs * places * kSize, kSide * places * kSize, places * kSize},
         {x + place * s.step(), s.size() * kPair, kSide * kPair, 2 * s.step() * kPair});
   }
-  _tile_stored(0, change, line);
-  _tile_stored(1, change + kSide, line);
-  _tile_stored(2, change + kSide * line / kPair, line);
-  _tile_stored(3, change + kSide * line / kPair + kSide, line);
+  _tile_stored(0, change, to_row);
+  _tile_stored(1, change + kSide, to_row);
+  _tile_stored(2, below, to_row);
+  _tile_stored(3, below + kSide, to_row);
 }
 
 // Adds one image's share to the change of the weights, `[outputs, rows, columns, inputs]`.
@@ -197,12 +200,12 @@ struct Changes {
     turn(s, gradient, turned.data());
     __asm__ volatile("" ::: "memory");  // What tiles load is written by now.
     const int64_t line = s.rows * s.run();
-    for (int64_t o = 0; o < s.outputs; o += kDepth) {
+    for (int64_t o = 0; o < s.outputs; o += kTwo) {
       for (int64_t row = 0; row < s.rows; ++row) {
-        for (int64_t k = 0; k < s.run(); k += kDepth) {
+        for (int64_t k = 0; k < s.run(); k += kTwo) {
           add_change<kNumbers>(s, turned.data() + o * s.places(),
                                pairs.data() + s.under(row) + k,
-                               change + o * line + row * s.run() + k, line * sizeof(float));
+                               change + o * line + row * s.run() + k, line);
         }
       }
     }
@@ -228,8 +231,8 @@ void back_to_weights(const Slide& s, ffi::ThreadPool pool, int64_t count, const 
       }
     }
   });
-  std::copy_n(changes.data(), size, change);
-  for (int64_t group = 1; group < groups; ++group) {
+  std::fill_n(change, size, 0.0f);
+  for (int64_t group = 0; group < groups; ++group) {
     const float* own = changes.data() + group * size;
     for (int64_t i = 0; i < size; ++i) change[i] += own[i];
   }
@@ -248,8 +251,10 @@ Slide slide_of(const Images& images, int64_t rows, int64_t columns, const Result
 
 template <typename Images>
 int64_t count_of(const Images& images) {
-  const auto shape = images.dimensions().last(3);
-  return images.element_count() / (shape[0] * shape[1] * shape[2]);
+  const auto shape = images.dimensions();
+  int64_t count = 1;
+  for (size_t axis = 0; axis + 3 < shape.size(); ++axis) count *= shape[axis];
+  return count;
 }
 
 ffi::Error convolve(ffi::ThreadPool pool, ffi::AnyBuffer x, ffi::Buffer<ffi::F32> weight,

@@ -27,7 +27,7 @@ template <typename Number>
 class Aligned {
  public:
   explicit Aligned(int64_t count)
-      : numbers_(static_cast<Number*>(std::aligned_alloc(64, up_to(count * sizeof(Number), 64)))) {
+      : numbers_(static_cast<Number*>(std::aligned_alloc(64, up_to(count * sizeof(Number) + 1, 64)))) {
     if (!numbers_) throw std::bad_alloc();
     std::memset(numbers_.get(), 0, count * sizeof(Number));
   }
@@ -49,7 +49,7 @@ struct Slide {
   int64_t run() const { return columns * inputs; }  // numbers side by side under a kernel's row
   int64_t per_row() const { return ((out_width - 1) * stride + columns + stride - 1) / stride; }
   int64_t step() const { return stride * inputs; }  // numbers from one place to the next
-  int64_t places() const { return up_to(out_height * per_row(), kDepth); }
+  int64_t places() const { return up_to(out_height * per_row(), kTwo); }
   int64_t plane() const {
     return up_to((places() + (rows - 1) / stride * per_row() + 1) * step() + run(), kSide);
   }
@@ -58,11 +58,10 @@ struct Slide {
   int64_t under(int64_t row) const {
     return row % stride * plane() + row / stride * per_row() * step();
   }
-  int64_t chunks() const { return rows * run() / kDepth; }
-  int64_t weights() const { return chunks() * kDepth * outputs; }
+  int64_t weights() const { return rows * run() * outputs; }
 };
 
-// What is convolved as parts: floats with the channels last in three, or bytes with the channels
+// What is convolved as parts: floats with the channels last in two, or bytes with the channels
 // first in one. The rows around it are zeros already.
 inline void prepare(const Slide& s, const float* x, Part* parts) {
   const int64_t room = s.per_row() * s.stride - s.left;

@@ -21,15 +21,7 @@
 
 #include <cstdint>
 
-HYPERACTION_TILES_BEGIN
-
 namespace hyperaction {
-
-using Part = uint16_t;  // a bfloat16
-constexpr int kParts = 2;
-constexpr int kSide = 16;           // rows of a tile, and floats in a row of it
-constexpr int kDepth = 2 * kSide;   // parts in a row of it
-constexpr int kTile = kSide * kDepth;
 
 // Whether this machine has tiles and lets this process use them.
 inline bool tiles_allowed() {
@@ -42,6 +34,19 @@ inline bool tiles_allowed() {
          __builtin_cpu_supports("avx512bw") && syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
 }
 
+}  // namespace hyperaction
+
+HYPERACTION_TILES_BEGIN
+
+namespace hyperaction {
+
+using Part = uint16_t;  // a bfloat16
+constexpr int kParts = 2;
+constexpr int kSide = 16;           // rows of a tile, and floats in a row of it
+constexpr int kDepth = 2 * kSide;   // parts in a row of it
+constexpr int kTile = kSide * kDepth;
+constexpr int kTwo = 2 * kSide;     // rows of two tiles
+
 // The tiles of this thread are ready for use as long as this lives.
 class TilesInUse {
  public:
@@ -52,7 +57,7 @@ class TilesInUse {
       uint8_t rows[16] = {};
     } shapes;
     for (int tile = 0; tile < 8; ++tile) shapes.row_bytes[tile] = 64, shapes.rows[tile] = kSide;
-    _tile_loadconfig(&shapes);
+    __asm__ volatile("ldtilecfg %0" ::"m"(shapes));  // GCC's own takes it for eight bytes.
   }
   ~TilesInUse() { _tile_release(); }
   TilesInUse(const TilesInUse&) = delete;
@@ -66,13 +71,12 @@ inline void split(__m512 x, __m512i parts[kParts]) {
   }
 }
 
-// Where the tiles of one side of a product are: those of a part, a row's bytes apart.
+// Where the tiles of one side of a product are.
 struct Side {
-  const void* first;   // of part 0
-  int64_t part, next;  // bytes from a part to the next, and from one tile to its neighbour
-  int64_t row;         // bytes from a row to the next
-  const void* at(int part_number, int tile) const {
-    return static_cast<const char*>(first) + part_number * part + tile * next;
+  const void* first;                 // of part 0
+  int64_t to_part, to_tile, to_row;  // bytes from one to the next
+  const void* at(int part, int tile) const {
+    return static_cast<const char*>(first) + part * to_part + tile * to_tile;
   }
 };
 
@@ -80,14 +84,12 @@ struct Side {
 // are tiles 0 to 3. The left has rows of parts; the right has rows of pairs of parts.
 template <int left_tiles, int left_parts, int right_parts>
 inline __attribute__((always_inline)) void multiply(const Side& left, const Side& right) {
-#pragma GCC unroll 4
   for (int a = 0; a < left_parts; ++a) {
-    _tile_loadd(4, left.at(a, 0), left.row);
-    if (left_tiles == 2) _tile_loadd(5, left.at(a, 1), left.row);
-#pragma GCC unroll 4
+    _tile_loadd(4, left.at(a, 0), left.to_row);
+    if (left_tiles == 2) _tile_loadd(5, left.at(a, 1), left.to_row);
     for (int b = 0; b < right_parts && a + b < kParts; ++b) {
-      _tile_loadd(6, right.at(b, 0), right.row);
-      _tile_loadd(7, right.at(b, 1), right.row);
+      _tile_loadd(6, right.at(b, 0), right.to_row);
+      _tile_loadd(7, right.at(b, 1), right.to_row);
       _tile_dpbf16ps(0, 4, 6);
       _tile_dpbf16ps(1, 4, 7);
       if (left_tiles == 2) _tile_dpbf16ps(2, 5, 6);

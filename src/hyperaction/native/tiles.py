@@ -43,7 +43,7 @@ def fits(weight_shape: tuple[int, ...], stride: int, *, of_floats: bool) -> bool
 
 
 def slide(
-    x: Num[Array, "..."],
+    x: Num[Any, "..."],
     weight: Float[Array, "outputs inputs rows columns"],
     area: tuple[int, int],
     stride: int,
@@ -82,18 +82,45 @@ def _primitive(name: str) -> Any:
 _forth, _back, _weights = map(_primitive, NAMES)
 
 
-def _back_to_images(gradient: Any, x: Any, weight: Any, *, shape: Any, **how: Any) -> Any:
-    flat = jnp.transpose(weight, (0, 1, 3, 2))
-    return _back.bind(gradient, flat, shape=x.aval.shape, **how)
+# All three are linear in both of their arguments, and each other's transposes. Forth takes weights
+# `[rows, columns, inputs, outputs]`, back `[rows, columns, outputs, inputs]`, and the change of
+# weights is `[outputs, rows, columns, inputs]`.
 
 
-def _back_to_weights(gradient: Any, x: Any, weight: Any, *, shape: Any, **how: Any) -> Any:
+def _forth_to_images(change: Any, x: Any, weight: Any, *, shape: Any, **how: Any) -> Any:
+    return _back.bind(change, jnp.transpose(weight, (0, 1, 3, 2)), shape=x.aval.shape, **how)
+
+
+def _forth_to_weights(change: Any, x: Any, weight: Any, *, shape: Any, **how: Any) -> Any:
     rows, columns, inputs, outputs = weight.aval.shape
-    found = _weights.bind(x, gradient, shape=(outputs, rows, columns, inputs), **how)
+    found = _weights.bind(x, change, shape=(outputs, rows, columns, inputs), **how)
     return jnp.transpose(found, (1, 2, 3, 0))
 
 
-ad.defbilinear(_forth, _back_to_images, _back_to_weights)  # type: ignore[no-untyped-call]
+def _back_to_results(change: Any, y: Any, weight: Any, *, shape: Any, **how: Any) -> Any:
+    return _forth.bind(change, jnp.transpose(weight, (0, 1, 3, 2)), shape=y.aval.shape, **how)
+
+
+def _back_to_weights(change: Any, y: Any, weight: Any, *, shape: Any, **how: Any) -> Any:
+    rows, columns, outputs, inputs = weight.aval.shape
+    found = _weights.bind(change, y, shape=(outputs, rows, columns, inputs), **how)
+    return jnp.transpose(found, (1, 2, 0, 3))
+
+
+def _weights_to_images(change: Any, x: Any, y: Any, *, shape: Any, **how: Any) -> Any:
+    return _back.bind(y, jnp.transpose(change, (1, 2, 0, 3)), shape=x.aval.shape, **how)
+
+
+def _weights_to_results(change: Any, x: Any, y: Any, *, shape: Any, **how: Any) -> Any:
+    return _forth.bind(x, jnp.transpose(change, (1, 2, 3, 0)), shape=y.aval.shape, **how)
+
+
+for _primal, *_transposes in (
+    (_forth, _forth_to_images, _forth_to_weights),
+    (_back, _back_to_results, _back_to_weights),
+    (_weights, _weights_to_images, _weights_to_results),
+):
+    ad.defbilinear(_primal, *_transposes)  # type: ignore[no-untyped-call]
 
 
 def _batched(call: Any, at_once: bool) -> Callable[..., Any]:

@@ -6,6 +6,8 @@ from typing import Any
 
 from rich.table import Table
 
+from hyperaction.report.train import beside_peers
+
 PARTS = ("emulator", "preprocessing", "acting", "sampling", "update", "rest")
 
 
@@ -27,14 +29,8 @@ def split_table(found: dict[str, Any]) -> Table:
 
 def sentences(found: dict[str, Any]) -> list[str]:
     """What the benchmark found besides."""
-    said = [
+    memory = (
         f"A million frames take {found['replay_gigabytes']:.2f} GB, the rest of a run "
         f"{found['other_gigabytes']:.2f} GB."
-    ]
-    speeds = dict(found["peers"])
-    if not speeds:
-        return [*said, "No peer was timed: pip install 'hyperaction[peers]' brings them."]
-    own = speeds.pop("Hyperaction")
-    said.append(f"Hyperaction's DQN, with the peers' network: {own:.0f} steps/s, which is")
-    said += [f"  {own / speed:.2f} times {name} ({speed:.0f})" for name, speed in speeds.items()]
-    return said
+    )
+    return [memory, *beside_peers(found["peers"], "with the peers' network, as dqn")]

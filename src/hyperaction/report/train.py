@@ -35,10 +35,14 @@ def sentences(found: dict[str, Any]) -> list[str]:
             f"Rank {rank}: {start['seconds']:.1f} s from the command to the first update, "
             f"{start['gigabytes']:.2f} GB at most."
         )
-    speeds = dict(found["peers"])
+    return [*said, *beside_peers(found["peers"], "at rank 1")]
+
+
+def beside_peers(peers: dict[str, float], what: str) -> list[str]:
+    """How many times as fast as each peer, if any was timed."""
+    speeds = dict(peers)
     if not speeds:
-        return [*said, "No peer was timed: pip install 'hyperaction[peers]' brings three."]
+        return ["No peer was timed: pip install 'hyperaction[peers]' brings them."]
     own = speeds.pop("Hyperaction")
-    said.append(f"Hyperaction at rank 1: {own:.0f} steps/s, which is")
-    said += [f"  {own / speed:.2f} times {name} ({speed:.0f})" for name, speed in speeds.items()]
-    return said
+    ratios = [f"  {own / speed:.2f} times {name} ({speed:.0f})" for name, speed in speeds.items()]
+    return [f"Hyperaction {what}: {own:.0f} steps/s, which is", *ratios]
