@@ -257,6 +257,7 @@ def test_presets_are_data():
     assert AGENTS["dqn"].hypergraph((3, 2)) == Hypergraph((3, 2), [(0, 1)])
     modern = preset("hgqn", "modern")
     assert isinstance(modern, ValueSettings)
+    assert isinstance(preset("bdqn", "modern"), ValueSettings)
     with pytest.raises(ValueError, match="--preset modern is for Q-learning agents"):
         preset("ddpg", "modern")
     changed = {
@@ -265,8 +266,8 @@ def test_presets_are_data():
         if getattr(modern, f.name) != getattr(AGENTS["hgqn"], f.name)
     }
     assert changed == {
-        "layer_norm", "n_step", "loss", "learning_rate", "optimiser_epsilon", "gradient_clip",
-        "polyak", "minibatch", "replay_size", "replay_start", "epsilon", "epsilon_steps",
+        "mixer", "layer_norm", "n_step", "loss", "learning_rate", "optimiser_epsilon",
+        "gradient_clip", "polyak", "minibatch", "replay_size", "replay_start", "epsilon_steps",
     }  # fmt: skip
 
 
@@ -279,7 +280,10 @@ def test_presets_are_data():
         ({"replay_start": 3}, "--replay-start 3 is below --minibatch 64"),
         ({"learning_rate": -1.0}, "--learning-rate -1.0 is not above 0"),
         ({"polyak": 2.0}, "--polyak 2.0 is not in 0 to 1"),
-        ({"branching": "mean", "mixer": "universal"}, "mixes nothing, so --mixer stays sum"),
+        (
+            {"branching": "mean", "mixer": "universal"},
+            "mixes nothing, so --mixer stays sum or mean",
+        ),
         ({"network": "cnn", "layer_norm": True}, "--layer-norm is for --network mlp"),
     ],
 )

@@ -27,17 +27,18 @@ AGENTS: dict[AgentName, LoopSettings] = {
 PRESETS: dict[PresetName, dict[str, Any]] = {
     "physical": {},
     "modern": {
+        "mixer": "mean",
         "layer_norm": True,
         "n_step": 3,
         "loss": "huber",
-        "learning_rate": 0.0003,
+        "learning_rate": 0.0001,
         "optimiser_epsilon": 1e-8,
         "gradient_clip": 10.0,
         "polyak": 0.005,
         "minibatch": 128,
         "replay_size": 500_000,
         "replay_start": 5_000,
-        "epsilon": 0.1,
+        "epsilon": 0.05,
         "epsilon_steps": 1,
     },
     "atari": {
@@ -62,12 +63,16 @@ PRESETS: dict[PresetName, dict[str, Any]] = {
 
 ATARI_HYPERGRAPH = {"orders": (1, 2, 3)}
 ATARI_RAINBOW = {"optimiser": "adam", "learning_rate": 0.0000625, "optimiser_epsilon": 0.00015}
-ATARI: dict[AgentName, dict[str, Any]] = {
-    "hgqn": ATARI_HYPERGRAPH,
-    "rainbow": ATARI_RAINBOW,
-    "hg-rainbow": ATARI_HYPERGRAPH | ATARI_RAINBOW,
+OWN: dict[PresetName, dict[AgentName, dict[str, Any]]] = {
+    "physical": {},
+    "modern": {},
+    "atari": {
+        "hgqn": ATARI_HYPERGRAPH,
+        "rainbow": ATARI_RAINBOW,
+        "hg-rainbow": ATARI_HYPERGRAPH | ATARI_RAINBOW,
+    },
 }
-"""What the paper's agents have of their own in Atari games."""
+"""What agents have of their own in a preset."""
 
 
 MOST_VERTICES = 1_000
@@ -84,8 +89,7 @@ def preset(agent: AgentName, name: PresetName) -> LoopSettings:
         raise ValueError("ddpg acts with real numbers, which Atari games do not take")
     if agent == "ddpg" and name != "physical":
         raise ValueError(f"--preset {name} is for Q-learning agents; ddpg has --preset physical")
-    own = ATARI.get(agent, {}) if name == "atari" else {}
-    return replace(AGENTS[agent], **PRESETS[name] | own)
+    return replace(AGENTS[agent], **PRESETS[name] | OWN[name].get(agent, {}))
 
 
 def with_rank(agent: AgentName, settings: LoopSettings, rank: int) -> LoopSettings:

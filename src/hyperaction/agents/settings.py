@@ -133,8 +133,10 @@ class ValueSettings(LoopSettings):
             raise ValueError("--hidden, --total-width and --width-multiple are 1 at least")
         if self.network == "cnn" and self.layer_norm:
             raise ValueError("--layer-norm is for --network mlp; the convolutions have none")
-        if self.branching != "none" and self.mixer != "sum":
-            raise ValueError(f"--branching {self.branching} mixes nothing, so --mixer stays sum")
+        if self.branching != "none" and self.mixer not in ("sum", "mean"):
+            raise ValueError(
+                f"--branching {self.branching} mixes nothing, so --mixer stays sum or mean"
+            )
 
     def hypergraph(self, sizes: tuple[int, ...]) -> Hypergraph:
         """The agent's hyperedges on an action space."""
