@@ -29,6 +29,7 @@ def test_runs_find_what_was_published_for_them():
     late = found.mean[-10:].mean()
     assert late == pytest.approx(2509, abs=5)
     assert published({**CONFIG, "agent": "bdqn"}).agent == "bdqn"
+    assert published(changed(mixer="mean")).agent == "hgqn-r2-sum"
     for other in (changed(orders=[2]), changed(edges=["0"]), changed(mixer="universal")):
         assert published(other) is None
     assert published({**CONFIG, "env": "CartPole-v1"}) is None

@@ -95,6 +95,7 @@ def slidings(draw: Any) -> tuple[Sliding, tuple[int, ...], tuple[int, ...], int]
     return how, (outputs, inputs, rows, columns), image, draw(st.integers(1, 10))
 
 
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "kernel"], indirect=True)
 @settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

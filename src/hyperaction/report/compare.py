@@ -140,7 +140,7 @@ def draw(groups: Sequence[Group], file: Path) -> Path:
         axes.set_xlabel("environment steps")
         axes.set_ylabel("return")
         axes.xaxis.set_major_formatter(lambda step, _: f"{step / 1000:g}k")
-        axes.legend(fontsize=7, frameon=False)
+        axes.legend(fontsize=7, framealpha=0.7, edgecolor="none")
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=130)
     return file

@@ -40,7 +40,8 @@ def _published_name(config: dict[str, Any]) -> str:
         return name
     orders = sorted(settings["orders"])
     complete = orders == list(range(1, len(orders) + 1)) and not settings["edges"]
-    return f"hgqn-r{len(orders)}-{settings['mixer']}" if complete else "hgqn with other hyperedges"
+    mixer = "sum" if settings["mixer"] == "mean" else settings["mixer"]  # The same but for a scale.
+    return f"hgqn-r{len(orders)}-{mixer}" if complete else "hgqn with other hyperedges"
 
 
 def _table() -> list[list[str]]:
