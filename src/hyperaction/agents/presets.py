@@ -63,16 +63,12 @@ PRESETS: dict[PresetName, dict[str, Any]] = {
 
 ATARI_HYPERGRAPH = {"orders": (1, 2, 3)}
 ATARI_RAINBOW = {"optimiser": "adam", "learning_rate": 0.0000625, "optimiser_epsilon": 0.00015}
-OWN: dict[PresetName, dict[AgentName, dict[str, Any]]] = {
-    "physical": {},
-    "modern": {},
-    "atari": {
-        "hgqn": ATARI_HYPERGRAPH,
-        "rainbow": ATARI_RAINBOW,
-        "hg-rainbow": ATARI_HYPERGRAPH | ATARI_RAINBOW,
-    },
+ATARI: dict[AgentName, dict[str, Any]] = {
+    "hgqn": ATARI_HYPERGRAPH,
+    "rainbow": ATARI_RAINBOW,
+    "hg-rainbow": ATARI_HYPERGRAPH | ATARI_RAINBOW,
 }
-"""What agents have of their own in a preset."""
+"""What the paper's agents have of their own in Atari games."""
 
 
 MOST_VERTICES = 1_000
@@ -89,7 +85,8 @@ def preset(agent: AgentName, name: PresetName) -> LoopSettings:
         raise ValueError("ddpg acts with real numbers, which Atari games do not take")
     if agent == "ddpg" and name != "physical":
         raise ValueError(f"--preset {name} is for Q-learning agents; ddpg has --preset physical")
-    return replace(AGENTS[agent], **PRESETS[name] | OWN[name].get(agent, {}))
+    own = ATARI.get(agent, {}) if name == "atari" else {}
+    return replace(AGENTS[agent], **PRESETS[name] | own)
 
 
 def with_rank(agent: AgentName, settings: LoopSettings, rank: int) -> LoopSettings:
