@@ -180,6 +180,9 @@ def test_published_figures_and_runs_are_drawn_and_told(tmp_path, capsys):
     assert "HGQN is above DQN in 20 of 29 games" in told
     assert "hgqn/seed-0: hgqn in Bank Heist, return 90.0 at step 500,000; published there:" in told
     assert told.count("rank-1: hgqn in Bank Heist, return 30.0 at step 250,000; nothing") == 1
+    assert "hgqn/seed-0: the published agents played another version of this game" in told
+    assert "short: the published agents played another" not in told  # Alien's is the same.
+    assert "rank-1: the published agents" not in told  # Nothing was published for it.
     assert "pong: hgqn in Pong, return -20.0 at step 500,000; nothing is published" in told
     assert "short: hgqn in Alien, return 9.0 at step 10,000; the published curve goes from" in told
     assert "Alien, 1 run of HGQN versus 1 run of DQN: no relative score yet" in told

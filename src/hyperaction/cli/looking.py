@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from itertools import islice
 
-from hyperaction.cli.runs import readable_configs
+from hyperaction.cli.runs import other_version, readable_configs
 from hyperaction.cli.terminal import UserError, need, progress_bar
 from hyperaction.parsing import parse
 
@@ -27,7 +27,7 @@ def compare(args: Sequence[str]) -> None:
     from hyperaction.runs.remote import to_read
     from hyperaction.studies import published
 
-    curves = []
+    curves, others = [], []
     for given in options.runs:
         out = to_read(given)
         config, rows = run_config(out), read_curve(out)
@@ -36,6 +36,7 @@ def compare(args: Sequence[str]) -> None:
         steps, returns = (np.array([row[key] for row in rows]) for key in ("step", "return"))
         curve = report.Curve(given.resolve().name, config["env"], steps, returns)
         curves.append((curve, published(config)))
+        others += other_version(curve.name, config)
     console = Console(markup=False)
     groups = report.grouped(curves)
     for group in groups:
@@ -43,6 +44,8 @@ def compare(args: Sequence[str]) -> None:
         for curve in group.curves:
             if group.published is not None:
                 console.print(report.sentence(curve, group.published), highlight=False)
+    for other in others:
+        console.print(other, highlight=False)
     console.print(f"Written: {report.draw(groups, options.out)}", soft_wrap=True)
 
 

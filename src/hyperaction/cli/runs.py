@@ -17,3 +17,19 @@ def readable_configs(outs: Sequence[Any]) -> tuple[dict[Any, dict[str, Any]], li
         except ValueError as error:
             problems.append(str(error))
     return configs, problems
+
+
+def other_version(name: str, config: dict[str, Any]) -> list[str]:
+    """What to know of a run whose game the published agents played in another version."""
+    from hyperaction.studies import published
+
+    if not config["env"].split(":")[-1].startswith("ALE/") or config["roms"]:
+        return []
+    from hyperaction.environments.cartridges import is_published_otherwise
+
+    if published(config) is None or not is_published_otherwise(config["env"]):
+        return []
+    return [
+        f"{name}: the published agents played another version of this game than ale-py's; train "
+        f"--roms plays it"
+    ]

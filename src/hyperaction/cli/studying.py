@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hyperaction.cli.runs import other_version
 from hyperaction.cli.terminal import STOPPED, UserError, need, progress_bar
 from hyperaction.parsing import parse
 
@@ -57,7 +58,7 @@ def bandits(args: Sequence[str]) -> None:
 
 def atari_figures(args: Sequence[str]) -> None:
     """Draw the published Atari results (figures 4, 5, 8), and runs beside."""
-    from hyperaction.options import AtariFiguresOptions
+    from hyperaction.options import AtariFiguresOptions, run_config
 
     options = parse(AtariFiguresOptions, "atari-figures", args)
     need("matplotlib", extra="report")
@@ -66,9 +67,11 @@ def atari_figures(args: Sequence[str]) -> None:
     from hyperaction.report import atari as report
     from hyperaction.report import atari_figures as figures
     from hyperaction.runs.arrays import write_whole
+    from hyperaction.runs.remote import to_read
     from hyperaction.studies import atari as study
 
-    runs = [_atari_run(given, name) for given, name in _short_names(options.runs).items()]
+    names = _short_names(options.runs)
+    runs = [_atari_run(given, name) for given, name in names.items()]
     panels = _atari_panels(runs)
     console, out = Console(markup=False), options.out
     out.mkdir(parents=True, exist_ok=True)
@@ -94,6 +97,8 @@ def atari_figures(args: Sequence[str]) -> None:
         numbers |= report.runs_summary(runs, against)
         sentences += [report.run_sentence(run) for run in runs]
         sentences += [report.versus_sentence(one) for one in against]
+        for given, name in names.items():
+            sentences += other_version(name, run_config(to_read(given)))
     written.append(out / "atari.json")
     write_whole(written[-1], json.dumps(numbers, indent=2) + "\n")
     for sentence in sentences:

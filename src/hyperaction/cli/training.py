@@ -95,7 +95,8 @@ def sweep(args: Sequence[str]) -> None:
     from hyperaction.sweeps.sweep import Sweep
 
     grid = grids.load(options.grid)
-    cells = grids.chosen(grid, only=options.only, seeds=options.seeds, steps=options.steps)
+    changes = {"steps": options.steps, "roms": options.roms}
+    cells = grids.chosen(grid, only=options.only, seeds=options.seeds, **changes)
     grids.check_same(cells, options.out)
     replay_bytes = grids.check_fits(grid.name, cells)
     from rich.console import Console

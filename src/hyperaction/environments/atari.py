@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
 from numpy.typing import NDArray
 
 from hyperaction.environments.actions import Listed
+from hyperaction.environments.cartridges import cartridge
 
 FRAME_SKIP = 4
 STACKED = 4
@@ -47,11 +51,14 @@ def register(name: str) -> None:
 
 
 def make_game(
-    name: str, max_episode_steps: int = 0, render_mode: str | None = None
+    name: str, max_episode_steps: int = 0, render_mode: str | None = None, roms: str = ""
 ) -> gymnasium.Env[Any, Any]:
-    """A game: sticky actions, four frames to a step, 84 x 84 grey, four of them stacked."""
+    """A game: sticky actions, four frames to a step, 84 x 84 grey, four of them stacked.
+
+    Its cartridge is the one in the directory `roms`, or else ale-py's.
+    """
     env = gymnasium.make(
-        name,
+        _with_cartridge(gymnasium.spec(name), Path(roms)) if roms else name,
         obs_type="grayscale",
         frameskip=1,  # The wrapper below skips.
         repeat_action_probability=STICKY,
@@ -61,6 +68,21 @@ def make_game(
     )
     env = AtariPreprocessing(env, noop_max=0, frame_skip=FRAME_SKIP, screen_size=SIDE)
     return FrameStackObservation(env, STACKED, padding_type="zero")
+
+
+def _with_cartridge(spec: EnvSpec, folder: Path) -> EnvSpec:
+    from ale_py.env import AtariEnv
+
+    inserted = cartridge(folder, spec.kwargs["game"])
+
+    class Game(AtariEnv):
+        """Plays what is inserted; ale-py's own would play nothing but ale-py's."""
+
+        def load_game(self) -> None:
+            self.ale.loadROM(inserted)
+
+    entry_point: Any = Game
+    return replace(spec, entry_point=entry_point)
 
 
 def make_games(name: str, count: int, max_episode_steps: int = 0) -> VectorEnv[Any, Any, Any]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hyperaction.environments import atari, physical
 from hyperaction.environments.actions import ActionMap, action_map, continuous
+from hyperaction.environments.cartridges import CartridgeError
 from hyperaction.environments.faults import (
     EnvironmentFaultError,
     Guard,
@@ -133,6 +134,7 @@ def make(
     action_shape: Sequence[int] = (),
     real_actions: bool = False,
     max_episode_steps: int = 0,
+    roms: str = "",
     guard: Guard | None = None,
 ) -> Factored:
     """The environment of that id (or `module:Id`), its actions factored.
@@ -143,9 +145,10 @@ def make(
         action_shape: The sizes that a `Discrete` action space is the product of.
         real_actions: Leave a `Box` action space as it is, scaled to go from -1 to 1.
         max_episode_steps: The time limit; 0 is the environment's own.
+        roms: A directory with cartridges of Atari games, instead of ale-py's.
         guard: What surrounds its calls; with one, its exceptions are told as faults.
     """
-    env = make_env(name, max_episode_steps, guard)
+    env = make_env(name, max_episode_steps, guard, roms=roms)
     return Factored(
         env, actions_of(name, env.action_space, bins, action_shape, real_actions=real_actions)
     )
@@ -172,24 +175,29 @@ def make_env(
     max_episode_steps: int = 0,
     guard: Guard | None = None,
     render_mode: str | None = None,
+    roms: str = "",
 ) -> gymnasium.Env[Any, Any]:
     """The environment of that id, or an error that says what was meant."""
     if guard is None:
-        return _made(name, max_episode_steps, render_mode)
+        return _made(name, max_episode_steps, render_mode, roms)
     with guard("making"):
-        return Guarded(_made(name, max_episode_steps, render_mode), guard)
+        return Guarded(_made(name, max_episode_steps, render_mode, roms), guard)
 
 
-def _made(name: str, max_episode_steps: int, render_mode: str | None) -> gymnasium.Env[Any, Any]:
+def _made(
+    name: str, max_episode_steps: int, render_mode: str | None, roms: str
+) -> gymnasium.Env[Any, Any]:
     if physical.is_physical(name):
         physical.register(name)
     if atari.is_atari(name):
         atari.register(name)
     try:
         if atari.is_atari(name):
-            return atari.make_game(name, max_episode_steps, render_mode)
+            return atari.make_game(name, max_episode_steps, render_mode, roms)
         rendering: dict[str, Any] = {"render_mode": render_mode} if render_mode else {}
         env = gymnasium.make(name, max_episode_steps=max_episode_steps or None, **rendering)
+    except CartridgeError:
+        raise
     except gymnasium.error.DependencyNotInstalled as error:
         raise ValueError(f"environment {name}: {error}".replace("\n", " ")) from None
     except gymnasium.error.Error as error:

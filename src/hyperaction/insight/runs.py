@@ -93,8 +93,8 @@ def trained(out: Path) -> Trained:
         raise ValueError(f"{out}: {config['agent']} has no hyperedges to look into")
 
     def make_env(render_mode: str | None = None) -> Any:
-        name, limit = config["env"], config["max_episode_steps"]
-        return environments.make_env(name, limit, unguarded, render_mode)
+        name, limit, roms = config["env"], config["max_episode_steps"], config["roms"]
+        return environments.make_env(name, limit, unguarded, render_mode, roms)
 
     return Trained(config["env"], learner, learner.agent.hypergraph, make_env)
 

@@ -69,6 +69,8 @@ class TrainOptions(Generic[Settings]):
     """Seconds that a step or reset of the environment may take before the run stops; 0: any."""
     max_episode_steps: int = 0
     """The environment's time limit; 0 is its own."""
+    roms: str = ""
+    """A directory with cartridges of Atari games, instead of those that come with ale-py."""
     bins: tuple[int, ...] = (5,)
     """Sub-actions per dimension of a Box action space: one number, or one per dimension."""
     action_shape: tuple[int, ...] = ()
@@ -93,6 +95,10 @@ class TrainOptions(Generic[Settings]):
             raise ValueError(f"--env-timeout {self.env_timeout} is not a number of seconds")
         if self.rank < 0:
             raise ValueError(f"--rank {self.rank} is below 0")
+        if self.roms and usual_preset(self.env) != "atari":
+            raise ValueError(f"--roms is for games of ALE/, not {self.env}")
+        if self.roms and self.envs > 1:
+            raise ValueError(f"--roms plays one game at a time, not --envs {self.envs}")
         _ = self.agent_settings  # What cannot combine is refused now.
 
     @property
@@ -112,6 +118,7 @@ class TrainOptions(Generic[Settings]):
             action_shape=self.action_shape,
             real_actions=self.agent == "ddpg",
             max_episode_steps=self.max_episode_steps,
+            roms=self.roms,
             guard=guard,
         )
 
@@ -132,11 +139,14 @@ class TrainOptions(Generic[Settings]):
     def config(self) -> dict[str, Any]:
         """Every setting, ready for JSON; where the run is kept is not one of them."""
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in OWN}
+        if self.roms:
+            own["roms"] = str(Path(self.roms).resolve())
         return {**own, "settings": asdict(self.agent_settings)}
 
 
-OWN = ("settings", "rank", "out", "fresh", "tensorboard", "env_timeout", "checkpoint_steps")
-"""Options that are not settings of a run: they change nothing in its results."""
+OWN = ("settings", "rank", "out", "fresh", "tensorboard", "env_timeout", "checkpoint_steps", "roms")
+"""Options that are not settings of a run, as they change nothing in its results, and cartridges,
+which few runs have of their own."""
 
 RUNS: dict[PresetName, dict[str, Any]] = {
     "physical": {},
@@ -193,6 +203,8 @@ def run_config(out: Path) -> dict[str, Any]:
         limit = config.setdefault("max_episode_steps", 0)
         if type(limit) is not int or limit < 0:
             raise ValueError(f"max_episode_steps is {limit!r}")
+        if type(roms := config.setdefault("roms", "")) is not str:
+            raise ValueError(f"roms is {roms!r}")
     except ValueError as error:
         raise ValueError(f"{out / 'config.json'} is damaged: {error}") from None
     return {**config, "settings": asdict(settings)}
@@ -210,6 +222,8 @@ class SweepOptions:
     """Only runs whose names fit one of these patterns, such as 'Half*/hgqn-r?/*'."""
     steps: int = 0
     """Steps of every run instead of the grid's; 0 leaves those."""
+    roms: str = ""
+    """A directory with cartridges of Atari games, instead of those that come with ale-py."""
     seeds: int = 0
     """Only the first so many seeds of the grid; 0 is all."""
     workers: int = 0

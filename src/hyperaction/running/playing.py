@@ -19,5 +19,6 @@ def play(out: Path, episodes: int, seed: int, told: Callable[[Episode], None]) -
     if not (out / AGENT_FILE).exists():
         raise ValueError(f"{out} holds no agent yet: one is kept with the first checkpoint")
     learner = LEARNERS[config["agent"]].load(out)
-    env = environments.make_env(config["env"], config["max_episode_steps"], unguarded)
+    limit, roms = config["max_episode_steps"], config["roms"]
+    env = environments.make_env(config["env"], limit, unguarded, roms=roms)
     return learner.evaluate(env, episodes, seed, told)

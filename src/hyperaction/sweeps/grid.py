@@ -49,10 +49,10 @@ class Cell:
         """The steps of its run."""
         return self.options.steps
 
-    def with_steps(self, steps: int) -> Cell:
-        """The same run, of another length."""
-        options = replace(self.options, steps=steps)
-        return replace(self, args=(*self.args, "--steps", str(steps)), options=options)
+    def with_option(self, name: str, value: Any) -> Cell:
+        """The same run, with another value of an option."""
+        options = replace(self.options, **{name: value})
+        return replace(self, args=(*self.args, f"--{name}", str(value)), options=options)
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,11 @@ def load(name: str) -> Grid:
         raise ArgumentError(f"{name} is not TOML: {error}") from None
 
 
-def chosen(grid: Grid, *, only: tuple[str, ...] = (), seeds: int = 0, steps: int = 0) -> list[Cell]:
-    """The cells that somebody wants: of these names, of the first seeds, with so many steps."""
+def chosen(grid: Grid, *, only: tuple[str, ...] = (), seeds: int = 0, **options: Any) -> list[Cell]:
+    """The cells that somebody wants: of these names, of the first seeds, with these options.
+
+    Options that are 0 or empty are left as the grid has them.
+    """
     if seeds > len(grid.seeds):
         raise ArgumentError(f"--seeds {seeds}: {grid.name} has {len(grid.seeds)}")
     cells = [cell for cell in grid.cells if cell.seed in grid.seeds[: seeds or None]]
@@ -124,7 +127,9 @@ def chosen(grid: Grid, *, only: tuple[str, ...] = (), seeds: int = 0, steps: int
     if not cells:
         names = f"such as {grid.cells[0].name}"
         raise ArgumentError(f"--only {' '.join(only)} fits no run of {grid.name}, {names}")
-    return [cell.with_steps(steps) if steps else cell for cell in cells]
+    for name, value in options.items():
+        cells = [cell.with_option(name, value) if value else cell for cell in cells]
+    return cells
 
 
 def check_same(cells: list[Cell], out: Path) -> None:
