@@ -28,8 +28,10 @@ def test_stacked_blocks_equal_one_head_after_the_other(hypergraph, width):
     blocks = Blocks(hypergraph, features=6, width=width, key=jax.random.key(0))
     blocks = eqx.tree_at(lambda b: b.biases, blocks, jnp.arange(float(hypergraph.num_outputs)))
     state = jax.random.normal(jax.random.key(1), (6,))
-    outputs = jax.jit(lambda blocks, state: blocks(state))(blocks, state)
-    heads = np.maximum(blocks.hidden(state), 0).reshape(-1, width)
+    heads = np.asarray(jax.jit(lambda blocks, state: blocks.heads(state))(blocks, state))
+    hidden = np.maximum(blocks.hidden(state), 0).reshape(-1, width)
+    np.testing.assert_allclose(heads, hidden, rtol=1e-4, atol=1e-5)
+    outputs = jax.jit(lambda blocks, heads: blocks.outputs(heads))(blocks, heads)
     tables = [table for stack in blocks.weights for table in np.asarray(stack)]
     for edge, part in enumerate(hypergraph.slices):
         size = part.stop - part.start
@@ -39,13 +41,13 @@ def test_stacked_blocks_equal_one_head_after_the_other(hypergraph, width):
         assert any(np.allclose(found, candidate, atol=1e-4) for candidate in candidates)
     action = np.array([size - 1 for size in hypergraph.sizes], np.int32)
     representation = hypergraph.representation(outputs, action)
-    found = jax.jit(lambda blocks, state: blocks.representation(state, action))(blocks, state)
+    found = jax.jit(lambda blocks, heads: blocks.representation(heads, action))(blocks, heads)
     np.testing.assert_allclose(found, representation, rtol=1e-4, atol=1e-4)
     # Learning may move the weights that pad a table; they must not count.
     blocks = eqx.tree_at(lambda b: b.weights, blocks, tuple(w + 0.3 for w in blocks.weights))
-    outputs = np.asarray(jax.jit(lambda blocks, state: blocks(state))(blocks, state))
+    outputs = np.asarray(jax.jit(lambda blocks, heads: blocks.outputs(heads))(blocks, heads))
     means = [np.mean(outputs[part]) for part in hypergraph.slices]
-    found = jax.jit(lambda blocks, state: blocks.table_means(state))(blocks, state)
+    found = jax.jit(lambda blocks, heads: blocks.table_means(heads))(blocks, heads)
     np.testing.assert_allclose(found, means, rtol=1e-5, atol=1e-5)
 
 

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int, Num, PRNGKeyArray
 from numpy.typing import NDArray
 
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.layers import linear, uniform, xavier_uniform
+from hyperaction.layers import linear, product, uniform, xavier_uniform
 
 TOTAL_WIDTH = 400
 """The paper's hidden units over all heads in physical control."""
@@ -65,8 +65,13 @@ class Blocks(eqx.Module):
         self.biases = jnp.zeros(hypergraph.num_outputs)
         self.hypergraph = hypergraph
 
-    def __call__(self, state: Float[Array, " features"]) -> Float[Array, " outputs"]:
-        heads = self._heads(state)
+    def heads(self, state: Float[Array, " features"]) -> Float[Array, "heads width"]:
+        """The heads' hidden units, from which all else is told: most of the work is here."""
+        hidden = product(self.hidden.weight, state) + self.hidden.bias
+        return jax.nn.relu(hidden).reshape(self.hypergraph.num_edges, -1)
+
+    def outputs(self, heads: Float[Array, "heads width"]) -> Float[Array, " outputs"]:
+        """All hyperedges' values, side by side."""
         stacks = _stacks(self.hypergraph.table_sizes)
         tables = [
             _tables(_take(heads, stack), weights)
@@ -76,10 +81,9 @@ class Blocks(eqx.Module):
         return _take(padded, _unpadding(self.hypergraph.table_sizes, stacks)) + self.biases
 
     def representation(
-        self, state: Float[Array, " features"], action: Int[Any, " vertices"]
+        self, heads: Float[Array, "heads width"], action: Int[Any, " vertices"]
     ) -> Float[Array, " edges"]:
         """The representation of one action, without the outputs of all others."""
-        heads = self._heads(state)
         place = self.hypergraph.indices(action)
         entry = place - self.hypergraph.offsets
         stacks = _stacks(self.hypergraph.table_sizes)
@@ -90,14 +94,8 @@ class Blocks(eqx.Module):
         in_order = _take(jnp.concatenate(values), np.argsort(np.concatenate(stacks)))
         return in_order + self.biases[place]
 
-    def _heads(self, state: Float[Array, " features"]) -> Float[Array, "heads width"]:
-        # Without the barrier XLA swaps the operands, and repacks a large matrix at every product.
-        product = jax.lax.optimization_barrier(self.hidden.weight @ state)  # type: ignore[no-untyped-call]
-        return jax.nn.relu(product + self.hidden.bias).reshape(self.hypergraph.num_edges, -1)
-
-    def table_means(self, state: Float[Array, " features"]) -> Float[Array, " edges"]:
+    def table_means(self, heads: Float[Array, "heads width"]) -> Float[Array, " edges"]:
         """The mean of each hyperedge's table, from the mean weights: no output is needed."""
-        heads = self._heads(state)
         stacks = _stacks(self.hypergraph.table_sizes)
         sizes = np.array(self.hypergraph.table_sizes)
         sums = []

@@ -36,6 +36,12 @@ def linear(in_features: int, out_features: int, *, key: PRNGKeyArray) -> eqx.nn.
     return _started(layer, weight)
 
 
+def product(weight: Float[Array, "outputs inputs"], x: Float[Array, " inputs"]) -> Any:
+    """A large matrix times a vector, batched fast."""
+    # Without the barrier XLA swaps the operands, and repacks the matrix at every product.
+    return jax.lax.optimization_barrier(weight @ x)  # type: ignore[no-untyped-call]
+
+
 def convolution(
     in_channels: int, out_channels: int, *, size: int, stride: int, padding: str, key: PRNGKeyArray
 ) -> eqx.nn.Conv2d:

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from hyperaction.blocks import TOTAL_WIDTH, Blocks
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.layers import convolution, convolved, linear
+from hyperaction.layers import convolution, convolved, linear, product
 from hyperaction.maximise import Maximiser, maximiser
 from hyperaction.mixers import AbstractMixer, Sum, make_mixer
 
@@ -173,19 +173,21 @@ class QNetwork(eqx.Module):
 
     def outputs(self, observation: Any) -> Float[Array, " outputs"]:
         """All hyperedges' values in this state, side by side."""
-        return self.blocks(self.state_network(observation))
+        return self.blocks.outputs(self.blocks.heads(self.state_network(observation)))
 
     def representation(
         self, observation: Any, action: Int[Any, " vertices"]
     ) -> Float[Array, " edges"]:
         """The action's representation: its one value per hyperedge."""
-        return self.blocks.representation(self.state_network(observation), action)
+        heads = self.blocks.heads(self.state_network(observation))
+        return self.blocks.representation(heads, action)
 
     def __call__(self, observation: Any, action: Int[Any, " vertices"]) -> Float[Array, ""]:
         """The value of an action in this state."""
         state = self.state_network(observation)
-        value = self.mixer(self.blocks.representation(state, action), state)
-        return value + self._baseline(state)
+        heads = self.blocks.heads(state)
+        value = self.mixer(self.blocks.representation(heads, action), state)
+        return value + self._baseline(heads, state)
 
     def branches(self, observation: Any, action: Int[Any, " vertices"]) -> Float[Array, " edges"]:
         """Each hyperedge's own estimate of the action's value, not mixed with the others'.
@@ -193,26 +195,28 @@ class QNetwork(eqx.Module):
         With dueling, all share the value stream, and each is centred on its own table.
         """
         state = self.state_network(observation)
-        values = self.blocks.representation(state, action)
+        heads = self.blocks.heads(state)
+        values = self.blocks.representation(heads, action)
         if self.value_stream is None:
             return values
-        return values - self.blocks.table_means(state) + self._value(state)
+        return values - self.blocks.table_means(heads) + self._value(state)
 
     def max(
         self, observation: Any, *, mask: Bool[ArrayLike, " entries"] | None = None
     ) -> Float[Array, ""]:
         """The value of the best action, allowed by the mask, in this state."""
         state = self.state_network(observation)
-        outputs = self.blocks(state)
-        best = self.maximiser.max(outputs, mask=mask, state=state)
-        return best + self._baseline(state)
+        heads = self.blocks.heads(state)
+        best = self.maximiser.max(self.blocks.outputs(heads), mask=mask, state=state)
+        return best + self._baseline(heads, state)
 
     def greedy(
         self, observation: Any, *, mask: Bool[ArrayLike, " entries"] | None = None
     ) -> Int[Array, " vertices"]:
         """The best action, allowed by the mask, in this state."""
         state = self.state_network(observation)
-        return self.maximiser.argmax(self.blocks(state), mask=mask, state=state)
+        outputs = self.blocks.outputs(self.blocks.heads(state))
+        return self.maximiser.argmax(outputs, mask=mask, state=state)
 
     def q_values(
         self, observation: Any, *, limit: int = ENUMERATION_LIMIT
@@ -225,17 +229,20 @@ class QNetwork(eqx.Module):
                 f"`max` and `greedy` need no list, and limit={count} raises the limit"
             )
         state = self.state_network(observation)
-        outputs = self.blocks(state)
+        heads = self.blocks.heads(state)
+        outputs = self.blocks.outputs(heads)
         representations = self.hypergraph.representation(outputs, self.hypergraph.all_actions())
         values = jax.vmap(self.mixer, in_axes=(0, None))(representations, state)
-        return values + self._baseline(state)
+        return values + self._baseline(heads, state)
 
     @property
     def maximiser(self) -> Maximiser:
         """What finds this network's best actions."""
         return maximiser(self.hypergraph, self.mixer)
 
-    def _baseline(self, state: Float[Array, " features"]) -> Float[Array, ""] | float:
+    def _baseline(
+        self, heads: Float[Array, "heads width"], state: Float[Array, " features"]
+    ) -> Float[Array, ""] | float:
         """What dueling adds to every action's mixed value: V(s), less the mixed mean action.
 
         The mean over all actions of an affine mixer is the mixer of the mean over each table. The
@@ -243,9 +250,9 @@ class QNetwork(eqx.Module):
         """
         if self.value_stream is None:
             return 0.0
-        return self._value(state) - self.mixer(self.blocks.table_means(state), state)
+        return self._value(state) - self.mixer(self.blocks.table_means(heads), state)
 
     def _value(self, state: Float[Array, " features"]) -> Float[Array, ""]:
         assert self.value_stream is not None
         hidden, value = self.value_stream
-        return value(jax.nn.relu(hidden(state)))[0]
+        return value(jax.nn.relu(product(hidden.weight, state) + hidden.bias))[0]
