@@ -1,5 +1,6 @@
 """Atari games under Dopamine's protocol, against slow references of the emulator's own screens."""
 
+import dataclasses
 import functools
 import json
 import subprocess
@@ -18,10 +19,9 @@ from hyperaction.environments import Single
 from hyperaction.environments.atari import JOYSTICK, episode_start, make_games
 from hyperaction.networks import NatureCNN
 from hyperaction.options import defaults
-from hyperaction.running import memory
 from hyperaction.running.prepared import Prepared
 from hyperaction.runs import Run
-from hyperaction.training import learning
+from hyperaction.training import learning, memory
 from tests.killing import KilledError, Killer
 
 ale_py = pytest.importorskip("ale_py")
@@ -160,11 +160,37 @@ def test_an_episode_can_begin_again():
 
 
 def test_the_presets_are_dopamines():
-    dqn, hgqn, rainbow = (preset(name, "atari") for name in ("dqn", "hgqn", "rainbow"))
-    assert hgqn.hypergraph((3, 3, 2)).num_edges == 7
-    assert (dqn.orders, rainbow.n_step, rainbow.optimiser, dqn.optimiser) == (
-        (-1,), 3, "adam", "rmsprop"
-    )  # fmt: skip
+    """The whole settings of every agent, as a table of Dopamine's."""
+    common = {
+        "discount": 0.99, "minibatch": 32, "update_period": 4, "target_period": 8_000,
+        "polyak": 0.0, "replay_size": 1_000_000, "replay_start": 20_000, "reward_clip": 1.0,
+        "edges": (), "mixer": "sum", "branching": "none", "network": "cnn", "padding": "same",
+        "total_width": 512, "width_multiple": 1, "loss": "huber", "gradient_clip": 0.0,
+        "epsilon": 0.01, "epsilon_steps": 250_000,
+    }  # fmt: skip
+    plain = {
+        "n_step": 1, "prioritised": False, "dueling": False, "double": False,
+        "optimiser": "rmsprop", "learning_rate": 0.00025, "optimiser_epsilon": 0.00001,
+    }  # fmt: skip
+    rainbow = {
+        "n_step": 3, "prioritised": True, "dueling": True, "double": True,
+        "optimiser": "adam", "learning_rate": 0.0000625, "optimiser_epsilon": 0.00015,
+    }  # fmt: skip
+    for name, own, orders in (
+        ("dqn", plain, (-1,)),
+        ("hgqn", plain, (1, 2, 3)),
+        ("rainbow", rainbow, (-1,)),
+        ("hg-rainbow", rainbow, (1, 2, 3)),
+    ):
+        found = dataclasses.asdict(preset(name, "atari"))
+        unused = {"hidden", "layer_norm"}  # Those of the fully connected state network.
+        assert {key: found[key] for key in found if key not in unused} == {
+            **common, **own, "orders": orders
+        }  # fmt: skip
+    assert preset("hgqn", "atari").hypergraph((3, 3, 2)).num_edges == 7
+    emulator = environments.make_env("ALE/Pong-v5").unwrapped.ale
+    assert emulator.getInt("max_num_frames_per_episode") == 27_000 * 4
+    assert emulator.getFloat("repeat_action_probability") == 0.25
     agent = hyperaction.HGQN("ALE/Pong-v5", replay_size=100)
     blocks = agent.state.online.blocks
     assert blocks.hidden.weight.shape == (7 * 74, 7744)
@@ -287,6 +313,8 @@ def test_a_replay_that_does_not_fit_is_refused_with_one_that_does(monkeypatch, t
     assert "replay takes up to 7.1 GB of memory" in said
     assert "only 4.0 GB is free; --replay-size 350000 would fit" in said
     assert not (tmp_path / "run").exists()
+    with pytest.raises(ValueError, match="--replay-size 350000 would fit"):
+        hyperaction.HGQN("ALE/Pong-v5")
 
 
 def test_other_environments_have_no_episode_start():

@@ -123,16 +123,18 @@ def test_a_run_goes_on_where_the_environment_does_not_repeat_itself(tmp_path):
     ]  # fmt: skip
 
 
-def test_results_without_a_checkpoint_are_not_written_over(tmp_path):
+@pytest.mark.parametrize("evaluation_steps", ["0", "50"])
+def test_results_without_a_checkpoint_are_not_written_over(tmp_path, evaluation_steps):
     out = tmp_path / "run"
-    assert cli.main([*TRAIN, "--out", str(out)]) == 0
+    train = [*TRAIN, "--evaluation-steps", evaluation_steps, "--out", str(out)]
+    assert cli.main(train) == 0
     before = (out / "metrics.jsonl").read_bytes()
     for state in (out / "checkpoints").glob("state-*"):
         state.write_bytes(b"x" + state.read_bytes())
     for _ in range(2):  # First they are damaged, then they are gone.
         said = StringIO()
         with contextlib.redirect_stderr(said):
-            assert cli.main([*TRAIN, "--out", str(out), "--steps", "400"]) == 1
+            assert cli.main([*train, "--steps", "400"]) == 1
         assert "holds results but no checkpoint that can be used (--fresh" in said.getvalue()
         assert (out / "metrics.jsonl").read_bytes() == before
         shutil.rmtree(out / "checkpoints", ignore_errors=True)

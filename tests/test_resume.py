@@ -132,6 +132,7 @@ def test_asked_to_stop_a_run_finishes_its_step_and_saves(whole, tmp_path, number
     assert stderr.startswith("hyperaction: stopped at step ")
     assert stderr.endswith("; the same command goes on from there\n")
     stopped = int(stderr.split("step ")[1].split()[0].replace(",", ""))
+    assert json.loads((out / "progress.json").read_text())["step"] == stopped
     code, stdout, stderr = finish(start(out))
     assert code == 0, stderr
     assert f"going on from step {stopped:,}" in stdout
@@ -237,8 +238,26 @@ def test_checkpoints_hold_replay_in_pieces(tmp_path, capacity):
                 np.testing.assert_array_equal(ours, theirs)
     files = list((tmp_path / "checkpoints").iterdir())
     assert len([file for file in files if file.name.startswith("checkpoint")]) == 2
-    held = sum(len(file.name) > 0 for file in files if file.name.startswith("replay"))
-    assert held <= capacity // 3 + 3
+    held = [file for file in files if file.name.startswith("replay")]
+    assert len(held) <= capacity // 3 + 3
+
+
+def test_checkpoints_go_on_after_damaged_ones(tmp_path):
+    def write(checkpoints, number):
+        checkpoints.write({"agent": {}}, {"x": np.array(number)}, {})
+
+    first = Checkpoints(tmp_path)
+    for number in range(2):
+        write(first, number)
+    for state in (tmp_path / "checkpoints").glob("state-*"):
+        state.write_bytes(state.read_bytes() + b"x")
+    second = Checkpoints(tmp_path)
+    found, problems = second.latest()
+    assert found is None
+    assert len(problems) == 2
+    for number in range(2, 5):
+        write(second, number)
+        assert Checkpoints(tmp_path).latest()[0].arrays["x"] == number
 
 
 def test_priorities_come_back_to_the_bit():

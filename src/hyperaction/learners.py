@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -38,6 +39,7 @@ from hyperaction.training import (
     allowed,
     train,
 )
+from hyperaction.training.memory import check_fits
 
 AnyEnv = str | gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
 
@@ -82,6 +84,7 @@ class Learner:
         self.settings, self.actions = settings, env.actions
         self.observation_shape = env.observation_shape
         self.agent = build(settings, env.actions, env.observation_shape)
+        check_fits(settings, env, self.agent.action_length)
         self.training: Training | None = Training(self.agent, env, seed)
         self.programs = self.training.programs
 
@@ -141,11 +144,13 @@ class Learner:
         told: Callable[[Episode], None] = lambda episode: None,
     ) -> list[Episode]:
         """Episodes of the almost greedy policy in an environment that it does not learn in."""
-        raw = make_env(env) if isinstance(env, str) else env
-        if isinstance(raw, VectorEnv):
+        if isinstance(env, str):
+            with closing(make_env(env)) as made:
+                return self.evaluate(made, episodes, seed, told)
+        if isinstance(env, VectorEnv):
             raise ValueError("evaluate takes one environment, not a vector")
-        judged = Single(Factored(raw, self.actions))
-        self._check_fits(judged, raw.action_space)
+        judged = Single(Factored(env, self.actions))
+        self._check_fits(judged, env.action_space)
         judge = Evaluation(self.agent, self.programs, lambda: judged)
         judge.begin(seed)
         played: list[Episode] = []

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from itertools import islice
 
-from hyperaction.cli.runs import other_version, readable_configs
+from hyperaction.cli.runs import other_versions, read_curve, readable_configs
 from hyperaction.cli.terminal import UserError, need, progress_bar
 from hyperaction.parsing import parse
 
@@ -23,20 +23,20 @@ def compare(args: Sequence[str]) -> None:
     from rich.console import Console
 
     from hyperaction.report import compare as report
-    from hyperaction.runs import read_curve
     from hyperaction.runs.remote import to_read
     from hyperaction.studies import published
 
-    curves, others = [], []
+    curves, configs = [], {}
     for given in options.runs:
         out = to_read(given)
-        config, rows = run_config(out), read_curve(out)
+        config = run_config(out)
+        rows = read_curve(out, config)
         if not rows:
             raise UserError(f"{out} has no result yet", code=1)
         steps, returns = (np.array([row[key] for row in rows]) for key in ("step", "return"))
         curve = report.Curve(given.resolve().name, config["env"], steps, returns)
         curves.append((curve, published(config)))
-        others += other_version(curve.name, config)
+        configs[curve.name] = config
     console = Console(markup=False)
     groups = report.grouped(curves)
     for group in groups:
@@ -44,7 +44,7 @@ def compare(args: Sequence[str]) -> None:
         for curve in group.curves:
             if group.published is not None:
                 console.print(report.sentence(curve, group.published), highlight=False)
-    for other in others:
+    for other in other_versions(configs):
         console.print(other, highlight=False)
     console.print(f"Written: {report.draw(groups, options.out)}", soft_wrap=True)
 
@@ -57,7 +57,6 @@ def table(args: Sequence[str]) -> None:
     from rich.console import Console
 
     from hyperaction.report import table as report
-    from hyperaction.runs import read_curve
     from hyperaction.runs.remote import to_read
 
     folders = [to_read(folder) for folder in options.folders]
@@ -66,7 +65,7 @@ def table(args: Sequence[str]) -> None:
     results = []
     for out, config in configs.items():
         try:
-            curve = read_curve(out) if (out / "metrics.jsonl").exists() else []
+            curve = read_curve(out, config) if (out / "metrics.jsonl").exists() else []
             scored = report.score(curve, options.last, options.at)
             results.append(report.Result(config["env"], agents[out], *scored))
         except ValueError as error:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from hyperaction.cli.runs import readable_configs
+from hyperaction.cli.runs import read_curve, readable_configs
 from hyperaction.cli.terminal import UserError, need
 from hyperaction.parsing import parse
 
@@ -59,7 +59,7 @@ def _page_data(folders: Sequence[Any], last: int) -> tuple[dict[str, Any], list[
     """What a page about runs shows, and their films."""
     from hyperaction.report.page import data as page
     from hyperaction.report.page.films import find
-    from hyperaction.runs import read_curve, read_metrics
+    from hyperaction.runs import read_metrics
     from hyperaction.runs.remote import to_read
     from hyperaction.studies import published
 
@@ -69,7 +69,7 @@ def _page_data(folders: Sequence[Any], last: int) -> tuple[dict[str, Any], list[
     for out, config in configs.items():
         there = (out / "metrics.jsonl").exists()
         try:
-            rows = [read_curve(out), read_metrics(out, "train")] if there else [[], []]
+            rows = [read_curve(out, config), read_metrics(out, "train")] if there else [[], []]
         except ValueError as error:
             left_out.append(str(error))
             continue

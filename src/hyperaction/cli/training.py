@@ -147,8 +147,8 @@ def _workers(options: Any, replay_bytes: int, held: ExitStack, console: Any) -> 
         from hyperaction.sweeps.cluster import Cluster
 
         return held.enter_context(Cluster(options.ray, options.retries))
-    from hyperaction.running.memory import BESIDES, gigabytes, runs_that_fit
     from hyperaction.sweeps.local import Local
+    from hyperaction.training.memory import BESIDES, gigabytes, runs_that_fit
 
     workers, fit = Local(options.workers), runs_that_fit(replay_bytes)
     if fit is None or workers.count <= fit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from hyperaction import environments
@@ -20,5 +21,5 @@ def play(out: Path, episodes: int, seed: int, told: Callable[[Episode], None]) -
         raise ValueError(f"{out} holds no agent yet: one is kept with the first checkpoint")
     learner = LEARNERS[config["agent"]].load(out)
     limit, roms = config["max_episode_steps"], config["roms"]
-    env = environments.make_env(config["env"], limit, unguarded, roms=roms)
-    return learner.evaluate(env, episodes, seed, told)
+    with closing(environments.make_env(config["env"], limit, unguarded, roms=roms)) as env:
+        return learner.evaluate(env, episodes, seed, told)

@@ -12,8 +12,6 @@ from hyperaction.checkpointing import restore
 from hyperaction.environments import Environments, Factored, Single
 from hyperaction.environments.faults import EnvironmentFaultError, Guard, unguarded
 from hyperaction.options import TrainOptions
-from hyperaction.replay import replay_bytes
-from hyperaction.running.memory import check_fits
 from hyperaction.running.recorder import Listener, Recorder, Teller
 from hyperaction.runs import Run
 from hyperaction.runs.checkpoints import Checkpoints
@@ -25,6 +23,7 @@ from hyperaction.training import (
     is_complete,
     train,
 )
+from hyperaction.training.memory import check_fits
 
 
 class FailedError(RuntimeError):
@@ -44,9 +43,7 @@ class Prepared:
         self.options, self.guard = options, guard
         self.agent = build(options.agent_settings, env.actions, env.observation_shape)
         jax.eval_shape(self.agent.start, jax.random.key(0))  # The network fits the observations.
-        settings = self.agent.settings
-        count = replay_bytes(settings.replay_size, env, self.agent.action_length)
-        self.memory = check_fits(count, settings.replay_size, settings.minibatch)
+        self.memory = check_fits(self.agent.settings, env, self.agent.action_length)
         """What is to be known of the run's memory."""
 
     def make_envs(self) -> Environments:
@@ -105,11 +102,12 @@ class Prepared:
     def _train(self, training: Training, recorder: Recorder, listener: Listener) -> None:
         options = self.options
         judge = Evaluation(self.agent, training.programs, self.make_env)
+        teller = Teller(recorder.run.out, options.steps, listener)
         with stoppable() as stopping:
             train(
                 training,
                 options.steps,
-                [recorder, Teller(recorder.run.out, options.steps, listener)],
+                [recorder, teller],
                 evaluation=judge if options.evaluation_steps else None,
                 phase_steps=options.phase_steps,
                 evaluation_steps=options.evaluation_steps,
@@ -117,5 +115,6 @@ class Prepared:
             )
             if stopping() and not is_complete(training, options.steps):
                 recorder.save(training)
+                teller.on_next_phase(training)
                 recorder.saved()
                 raise StoppedError(f"stopped at step {training.step:,} and saved")

@@ -115,8 +115,10 @@ class Checkpoints:
 
     def latest(self) -> tuple[Checkpoint | None, list[str]]:
         """The newest checkpoint that is whole, and what is wrong with newer ones."""
-        problems = []
+        problems: list[str] = []
         numbers = self._numbers()
+        # The next one gets a number that no damaged one has.
+        self._number = numbers[-1] if numbers else 0
         for number in reversed(numbers):
             try:
                 checkpoint, segments = self._read(number)
@@ -124,8 +126,7 @@ class Checkpoints:
                 problems.append(f"checkpoint {number} is damaged ({damage})")
                 self._damaged.append(number)
                 continue
-            # The next one gets a number that no damaged one has.
-            self._segments, self._number = segments, numbers[-1]
+            self._segments = segments
             return checkpoint, problems
         return None, problems
 

@@ -70,9 +70,8 @@ class Run:
             )
 
     def had_checkpoint(self) -> bool:
-        """Whether more than one phase was logged: there was a checkpoint in between."""
-        file = self.out / "metrics.jsonl"
-        return file.exists() and file.read_bytes().count(b"\n") > 2
+        """Whether a checkpoint was ever written: the agent is kept with the first."""
+        return (self.out / AGENT_FILE).exists()
 
     def metrics_bytes(self) -> int:
         """How long the metrics are."""
@@ -133,13 +132,6 @@ def read_metrics(out: Path, kind: str) -> list[dict[str, Any]]:
         return [row for row in rows if row["kind"] == kind]
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{file} is damaged: {error}") from None
-
-
-def read_curve(out: Path) -> list[dict[str, Any]]:
-    """A run's evaluations; those of training itself where there are none, as in Atari games."""
-    return read_metrics(out, "eval") or [
-        row for row in read_metrics(out, "train") if "return" in row
-    ]
 
 
 def read_config(out: Path) -> dict[str, Any]:

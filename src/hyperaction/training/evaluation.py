@@ -42,6 +42,7 @@ class Evaluation:
         while sum(episode.length for episode in episodes) < least:
             episode = self.episode(state, stopping, longest)
             if episode is None:
+                self.env.close()
                 return None
             episodes.append(episode)
         self.env.close()

@@ -210,7 +210,8 @@ class Training:
         else:
             self.state, learned = self.programs.learn(self.state, batch)
         if self.priorities is not None:
-            self.priorities.set(places, np.sqrt(np.asarray(learned.losses)) + 1e-10)
+            # As Dopamine's: none is so small that its weight drowns those of the others.
+            self.priorities.set(places, np.sqrt(np.asarray(learned.losses) + 1e-10))
         self.loss = learned.loss
 
     def _note_loss(self, step: int) -> None:

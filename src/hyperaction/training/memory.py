@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from hyperaction.agents.settings import LoopSettings
+from hyperaction.replay import replay_bytes
+from hyperaction.replay.making import Observed
+
 BESIDES = 1_500_000_000
 """Bytes for everything but a large replay: libraries, networks, programs, a checkpoint's copies."""
 
@@ -44,28 +48,31 @@ def _left_in_container() -> int | None:
         return None
 
 
-def runs_that_fit(replay_bytes: int) -> int | None:
-    """How many runs this machine can hold at once; nothing where replay is small, or unknown."""
+def runs_that_fit(needed: int) -> int | None:
+    """How many runs whose replay needs so many bytes this machine can hold at once.
+
+    Nothing where replay is small, or where the system does not say.
+    """
     there = available()
-    if there is None or replay_bytes <= SMALL:
+    if there is None or needed <= SMALL:
         return None
-    return max(there, 0) // (replay_bytes + BESIDES)
+    return max(there, 0) // (needed + BESIDES)
 
 
-def check_fits(replay_bytes: int, replay_size: int, least: int) -> str:
+def check_fits(settings: LoopSettings, observed: Observed, action_length: int) -> str:
     """What is to be known of replay's memory; refused if this machine has not enough."""
-    there = available()
-    told = f"replay takes up to {gigabytes(replay_bytes)} of memory"
+    size = settings.replay_size
+    needed, there = replay_bytes(size, observed, action_length), available()
+    told = f"replay takes up to {gigabytes(needed)} of memory"
     if there is None:
         return told
-    if replay_bytes <= SMALL or replay_bytes + BESIDES <= there:
+    if needed <= SMALL or needed + BESIDES <= there:
         return f"{told}; {gigabytes(there)} is free"
-    smaller = rounded_down(int(replay_size * (there - BESIDES) / replay_bytes))
-    would = (
-        f"--replay-size {smaller} would fit" if smaller >= least else "not even a small one fits"
-    )
+    smaller = rounded_down(int(size * (there - BESIDES) / needed))
+    fits = smaller >= settings.minibatch
+    would = f"--replay-size {smaller} would fit" if fits else "not even a small one fits"
     raise ValueError(
-        f"--replay-size {replay_size}: {told} and the rest of the run about {gigabytes(BESIDES)}, "
+        f"--replay-size {size}: {told} and the rest of the run about {gigabytes(BESIDES)}, "
         f"but only {gigabytes(there)} is free; {would}"
     )
 
