@@ -3,6 +3,7 @@
 import json
 from itertools import chain, combinations
 
+import gymnasium
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,10 +11,12 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from hyperaction import HGQN, Hypergraph, cli
-from hyperaction.environments import make_env
+from hyperaction.environments import make, make_env
+from hyperaction.environments.actions import action_map
 from hyperaction.insight.canonical import canonical, closure, even, outputs_of, variances
 from hyperaction.insight.explaining import Explanation, joint_names
-from hyperaction.insight.filming import Shot
+from hyperaction.insight.filming import Shot, film
+from hyperaction.insight.runs import trained
 from hyperaction.insight.watching import Seen, watch
 from hyperaction.report import explain as report
 from hyperaction.report.video import Painter
@@ -216,8 +219,19 @@ def test_joints_are_named_where_the_environment_names_them():
     pytest.importorskip("pybullet_envs_gymnasium")
     env = make_env("HalfCheetahBulletEnv-v0")
     env.reset(seed=0)
-    assert joint_names(env) == ["bthigh", "bshin", "bfoot", "fthigh", "fshin", "ffoot"]
-    assert joint_names(make_env("CartPole-v1")) == []
+    actions = action_map(env.action_space, (5,))
+    joints = ["bthigh", "bshin", "bfoot", "fthigh", "fshin", "ffoot"]
+    assert joint_names(env, actions) == joints
+    pole = make_env("CartPole-v1")
+    assert joint_names(pole, action_map(pole.action_space)) == []
+
+
+def test_a_joystick_is_named_where_it_is_the_action():
+    pytest.importorskip("ale_py")
+    env = make("ALE/Pong-v5")
+    assert joint_names(env.env, env.actions) == ["vertical", "horizontal", "fire"]
+    flat = make("ALE/Pong-v5", action_shape=(2, 9))
+    assert joint_names(flat.env, flat.actions) == []
 
 
 @pytest.mark.parametrize("suffix", [".mp4", ".gif"])
@@ -230,13 +244,34 @@ def test_an_agent_is_filmed(runs, tmp_path, suffix, capsys):
         frames, seconds = imageio_ffmpeg.count_frames_and_secs(str(file))
         assert (frames, seconds) == (20, pytest.approx(1.0, abs=0.1))  # Two episodes of ten steps.
     else:
-        with Image.open(file) as film:
-            assert film.n_frames == 20
+        with Image.open(file) as pictures:
+            assert pictures.n_frames == 20
     short = ["--steps", "3", "--out", str(file)]
     assert cli.main(["video", str(runs / "pair"), *short]) == 0
     capsys.readouterr()
     assert cli.main(["video", str(runs / "pair"), "--out", "film.avi"]) == 2
     assert "neither .mp4 nor .gif" in capsys.readouterr().err
+
+
+class Masked(gymnasium.Wrapper):
+    """Its masks are of whole numbers, as those of Gymnasium's own environments."""
+
+    def reset(self, **options):
+        return super().reset(**options)[0], {"action_mask": np.array([0, 1, 1, 0], np.int8)}
+
+    def step(self, action):
+        assert list(action) == [1, 0]  # The one that is allowed.
+        return *super().step(action)[:4], {"action_mask": np.array([0, 1, 1, 0], np.int8)}
+
+
+def test_a_film_keeps_to_the_masks(runs):
+    agent = trained(runs / "pair")
+    masked = agent._replace(make_env=lambda render_mode=None: Masked(Faulty(render_mode)))
+    shots = list(film(masked, 2, 0))
+    assert [(shot.episode, shot.step) for shot in shots] == [
+        (e, s) for e in (1, 2) for s in range(10)
+    ]
+    assert [shot.total for shot in shots] == [float(s) for _ in range(2) for s in range(10)]
 
 
 def test_a_frame_shows_the_state_and_a_bar_for_every_hyperedge():

@@ -78,3 +78,5 @@ def test_qmix_depends_on_the_state():
 def test_an_unknown_mixer_is_told_the_nearest():
     with pytest.raises(ValueError, match="no mixer is called 'unversal'; did you mean 'universal'"):
         make_mixer("unversal", num_edges=1, features=1, key=jax.random.key(0))
+    with pytest.raises(ValueError, match=r"no mixer is called 'zzz'\. There are sum, "):
+        make_mixer("zzz", num_edges=1, features=1, key=jax.random.key(0))

@@ -98,3 +98,11 @@ def test_runs_are_found_named_and_summed_up(tmp_path, capsys):
         assert row.split(",")[5:7] == ["", ""]  # One run has no interval.
     assert main(["table", str(tmp_path / "nothing")]) == 1
     assert "no run with an evaluation was found in" in capsys.readouterr().err
+
+
+def test_runs_with_hyperedges_of_their_own_are_called_by_their_number(tmp_path, capsys):
+    from hyperaction.cli import main
+
+    write(tmp_path / "named", "E", "hgqn", 0, [1], orders=[1], edges=["0", "0,1"])
+    assert main(["table", str(tmp_path), "--format", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("E,hgqn 2 hyperedges,1,")

@@ -183,6 +183,6 @@ def make_mixer(name: str, *, num_edges: int, features: int, key: PRNGKeyArray) -
     """The mixer of that name, with the paper's width where it has one."""
     if name not in MIXERS:
         near = difflib.get_close_matches(name, MIXERS, n=1)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
+        hint = f"; did you mean '{near[0]}'?" if near else "."
         raise ValueError(f"no mixer is called '{name}'{hint} There are {', '.join(MIXERS)}.")
     return MIXERS[name](num_edges, features, key)

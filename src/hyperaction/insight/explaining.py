@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperaction.environments.atari import VERTICES, is_atari
+from hyperaction.environments.actions import ActionMap, Listed
+from hyperaction.environments.atari import VERTICES
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.insight.canonical import Vertices, Weights, canonical, closure, even, variances
 from hyperaction.insight.watching import Seen
@@ -21,7 +22,7 @@ class Explanation:
 
     Args:
         hypergraph: Their hyperedges.
-        affine: Whether Q is a weighed sum of the hyperedges' values; without, there is no
+        affine: Whether Q is a weighted sum of the hyperedges' values; without, there is no
             canonical form to take shares of.
         weights: How much each sub-action weighs in the canonical form.
     """
@@ -84,9 +85,9 @@ def policy_weights(hypergraph: Hypergraph, actions: Iterable[NDArray[np.int32]])
     return [count / count.sum() for count in counts]
 
 
-def joint_names(env: Any) -> list[str]:
+def joint_names(env: Any, actions: ActionMap) -> list[str]:
     """What the environment calls the dimensions of its actions, if it says; else nothing."""
-    if env.spec is not None and is_atari(env.spec.id):
+    if isinstance(actions, Listed):
         return list(VERTICES)
     raw = env.unwrapped
     readers: list[Callable[[], list[str]]] = [
@@ -98,6 +99,6 @@ def joint_names(env: Any) -> list[str]:
             names = read()
         except (AttributeError, TypeError, KeyError):
             continue
-        if len(names) == np.prod(env.action_space.shape or (0,)) and all(names):
+        if len(names) == len(actions.sizes) and all(names):
             return names
     return []

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import NDArray
 
+from hyperaction.environments import Factored, Single
 from hyperaction.insight.runs import Trained
 from hyperaction.insight.watching import looker
 
@@ -35,27 +35,28 @@ def film(trained: Trained, episodes: int, seed: int) -> Iterator[Shot]:
     learner, hypergraph = trained.learner, trained.hypergraph
     look = looker(learner)
     env = trained.make_env(render_mode="rgb_array")
+    played = Single(Factored(env, learner.actions))
+    episode, step, total = 1, 0, 0.0
     try:
-        for episode in range(1, episodes + 1):
-            observation, info = env.reset(seed=seed if episode == 1 else None)
-            total, step, over = 0.0, 0, False
-            while not over:
-                flat = spaces.flatten(env.observation_space, observation)
-                flat = np.asarray(flat, np.float32).reshape(learner.observation_shape)
-                outputs, action, value = look(flat, info.get("action_mask"))
-                yield Shot(
-                    _frame(env),
-                    hypergraph.representation(outputs, action),
-                    action / np.maximum(np.array(hypergraph.sizes) - 1, 1),
-                    float(value),
-                    total,
-                    episode,
-                    step,
-                )
-                observation, reward, terminated, truncated, info = env.step(learner.actions(action))
-                total, step, over = total + float(reward), step + 1, terminated or truncated
+        played.reset(seed)
+        while episode <= episodes:
+            mask = None if played.mask is None else played.mask[0]
+            outputs, action, value = look(played.observation[0], mask)
+            yield Shot(
+                _frame(env),
+                hypergraph.representation(outputs, action),
+                action / np.maximum(np.array(hypergraph.sizes) - 1, 1),
+                float(value),
+                total,
+                episode,
+                step,
+            )
+            found = played.step(action[None])
+            total, step = total + float(found.reward[0]), step + 1
+            if found.terminated[0] or found.truncated[0]:
+                episode, step, total = episode + 1, 0, 0.0
     finally:
-        env.close()
+        played.close()
 
 
 def _frame(env: Any) -> NDArray[np.uint8]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -35,14 +36,12 @@ class Trained(NamedTuple):
     @property
     def fps(self) -> float:
         """Steps per second, as the environment says."""
-        env = self.make_env()
-        fps = float(env.metadata.get("render_fps") or 30)
-        env.close()
-        return fps
+        with closing(self.make_env()) as env:
+            return float(env.metadata.get("render_fps") or 30)
 
     @property
     def affine(self) -> bool:
-        """Whether its values are weighed sums over hyperedges."""
+        """Whether its values are weighted sums over hyperedges."""
         return bool(self.learner.state.online.mixer.affine)
 
 
@@ -101,8 +100,6 @@ def trained(out: Path) -> Trained:
 
 def names_of(agent: Trained, seed: int) -> list[str]:
     """What the environment calls the dimensions of its actions, if it says."""
-    env = agent.make_env()
-    env.reset(seed=seed)  # Some simulators have their joints only then.
-    names = joint_names(env)
-    env.close()
-    return names
+    with closing(agent.make_env()) as env:
+        env.reset(seed=seed)  # Some simulators have their joints only then.
+        return joint_names(env, agent.learner.actions)

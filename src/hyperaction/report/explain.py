@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-NO_SHARES = "The mixer is no weighed sum, so no canonical form tells the hyperedges' shares."
+NO_SHARES = "The mixer is no weighted sum, so no canonical form tells the hyperedges' shares."
 
 ENOUGH = 0.01
 """The share of the variance that nobody would miss."""

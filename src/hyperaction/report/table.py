@@ -69,9 +69,12 @@ OF_A_RUN = ("env", "seed", "steps")
 
 
 def _described(config: dict[str, Any]) -> str:
-    orders = config["settings"].get("orders")
-    hyperedges = config["agent"] in ("hgqn", "hg-rainbow") and orders
-    return f"{config['agent']} {','.join(map(str, orders))}" if hyperedges else config["agent"]
+    agent, settings = str(config["agent"]), config["settings"]
+    if agent not in ("hgqn", "hg-rainbow"):
+        return agent
+    if edges := settings.get("edges"):
+        return f"{agent} {len(edges)} hyperedges"
+    return f"{agent} {','.join(map(str, settings.get('orders', ())))}".rstrip()
 
 
 def score(evaluations: Sequence[dict[str, Any]], last: int, at: int) -> tuple[float, int]:

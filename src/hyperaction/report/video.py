@@ -164,9 +164,6 @@ def _font(size: int) -> Any:
     return _FONTS[size]
 
 
-SUFFIXES = (".mp4", ".gif")
-
-
 @contextmanager
 def film(file: Path, fps: float) -> Iterator[Any]:
     """Takes pictures one by one, and makes a film of them, whole or not at all."""
