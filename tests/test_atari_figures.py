@@ -188,14 +188,52 @@ def test_published_figures_and_runs_are_drawn_and_told(tmp_path, capsys):
     assert "Alien, 1 run of HGQN versus 1 run of DQN: no relative score yet" in told
     ours = 100 * 30.0 / (753.1 - 14.2)
     assert f"1 run of DQN, iterations 1 to 2: relative score {ours:+.1f}%, published +" in told
+    ours_alone = 100 * (60.0 - 14.2) / (753.1 - 14.2)
+    assert f"HGQN in 1 game (1 run), iterations 1 to 2, human-normalised: {ours_alone:.1f}%" in told
     drawings = [f"atari-{name}.png" for name in ("bars", "curves", "median-mean", "runs")]
     assert sorted(file.name for file in out.iterdir()) == [*drawings, "atari.json"]
     numbers = json.loads((out / "atari.json").read_text())
     assert numbers["games"][0]["game"] == "Zaxxon"
     assert numbers["over_games"]["hgqn"]["iqm"]["average"] == pytest.approx(0.598, abs=0.001)
     assert [run["name"] for run in numbers["runs"]][:3] == ["dqn/seed-0", "hgqn/seed-0", "rank-1"]
-    assert numbers["relative"][0]["ours"] == pytest.approx(ours / 100)
-    assert numbers["relative"][1]["ours"] is None
+    alien, bank_heist = numbers["relative"]
+    assert alien["ours"] is None
+    assert bank_heist["ours"] == pytest.approx(ours / 100)
+
+
+def test_runs_of_all_games_are_scored_as_the_published_seeds(tmp_path, capsys, monkeypatch):
+    """Runs that are the published means have the published relative scores."""
+    from hyperaction.report import atari_figures
+
+    drawn = {}
+    for name in ("draw_bars", "draw_over_games"):
+        draw = getattr(atari_figures, name)
+        keep = lambda *args, name=name, draw=draw: (drawn.update({name: args[1]}), draw(*args))[1]  # noqa: E731
+        monkeypatch.setattr(atari_figures, name, keep)
+    for game in study.GAMES:
+        for agent in study.AGENTS:
+            returns = study.curve(game, agent).mean.tolist()
+            write(tmp_path / game / agent, config(agent, f"ALE/{game}-v5"), returns)
+    out = tmp_path / "out"
+    assert main(["atari-figures", "--published", str(tmp_path), "--out", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert "HGQN in 29 games (29 runs), iterations 1 to 200, human-normalised over these" in told
+    assert len(drawn["draw_bars"]) == 29
+    for versus in drawn["draw_bars"]:
+        assert versus.ours == pytest.approx(versus.published)
+        assert versus.ours == pytest.approx(study.relative(versus.game).relative)
+    for over in drawn["draw_over_games"]:
+        np.testing.assert_allclose(over.ours, over.published)
+        slow = [
+            [(mean - scale.random) / (scale.human - scale.random) for mean in curve.mean]
+            for game in study.GAMES
+            for scale, curve in [(study.reference(game), study.curve(game, over.agent))]
+        ]
+        numbers = json.loads((out / "atari.json").read_text())["over_games_of_runs"][over.agent]
+        np.testing.assert_allclose(numbers["median"], np.median(slow, axis=0))
+        np.testing.assert_allclose(numbers["mean"], np.mean(slow, axis=0))
+        middle = [interquartile_mean(np.array(scores)) for scores in zip(*slow, strict=True)]
+        np.testing.assert_allclose(numbers["iqm"], middle)
 
 
 def test_runs_alone_are_drawn_without_the_other_games(tmp_path, capsys, monkeypatch):
@@ -229,9 +267,7 @@ def test_runs_alone_are_drawn_without_the_other_games(tmp_path, capsys, monkeypa
     ],
 )
 def test_runs_that_cannot_be_drawn_are_told_in_one_line(env, returns, message, tmp_path, capsys):
-    run = write(tmp_path / "sweep" / "run", config(env=env), returns)
-    assert main(["atari-figures", str(tmp_path / "sweep"), "--out", str(tmp_path / "out")]) == 1
-    assert f"holds several runs; name them, such as {run}\n" in capsys.readouterr().err
+    run = write(tmp_path / "run", config(env=env), returns)
     assert main(["atari-figures", "--published", run, "--out", str(tmp_path / "out")]) == 1
     told = capsys.readouterr()
     assert message in told.err

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from hyperaction.report.compare import Curve, grouped, inside, sentence, table
+from hyperaction.studies import atari
 from hyperaction.studies.physical import published
 
 CONFIG = {
@@ -63,6 +64,24 @@ def test_evaluations_are_counted_inside_above_and_below():
     assert "1 of 3 evaluations" in sentence(curve, spread)
     early = curve._replace(steps=steps[:1], returns=returns[:1])
     assert "no evaluation at the published steps" in sentence(early, spread)
+
+
+GAME = {"agent": "hgqn", "env": "ALE/BankHeist-v5"}
+GAME |= {"settings": {"orders": [1, 2, 3], "edges": [], "mixer": "sum"}}
+
+
+def test_phases_that_end_late_are_set_beside_their_own_iteration():
+    spread = atari.published(GAME)
+    curves = [
+        Curve("a", GAME["env"], np.array([251_000, 507_000]), spread.minimum[:2]),
+        Curve("b", GAME["env"], np.array([270_000, 560_000]), spread.maximum[:2]),
+    ]
+    for curve in curves:
+        assert inside(curve, spread) == {"inside": 2, "above": 0, "below": 0}
+    [group] = grouped([(curve, spread) for curve in curves])
+    columns = [list(column.cells) for column in table(group, rows=9).columns]
+    assert columns[0] == ["270,000", "560,000"]
+    assert columns[1:3] == [columns[4], columns[5]]  # The published minimum and maximum.
 
 
 def test_runs_of_the_same_agent_and_domain_share_a_table():

@@ -6,10 +6,11 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from hyperaction.cli.atari_figures import atari_figures
+from hyperaction.cli.bandits import bandits
 from hyperaction.cli.looking import compare, explain, table, video
 from hyperaction.cli.measuring import bench
 from hyperaction.cli.sharing import report, watch
-from hyperaction.cli.studying import atari_figures, bandits
 from hyperaction.cli.terminal import STOPPED, UserError, unknown
 from hyperaction.cli.training import evaluate, sweep, train
 from hyperaction.parsing import ArgumentError

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from hyperaction.report.compare import Spread
+from hyperaction.report.compare import Spread, at
 from hyperaction.report.statistics import interquartile_mean
 
 ITERATION = 250_000
@@ -72,6 +72,17 @@ class Versus(NamedTuple):
     published: float
 
 
+class OverRuns(NamedTuple):
+    """Runs of an agent over games, human-normalised: the iterations that all have finished."""
+
+    agent: str
+    runs: int
+    ours: NDArray[np.float64]
+    """The mean of the runs, `[games, iterations]`."""
+    published: NDArray[np.float64]
+    """The mean of the published seeds in the same games and iterations."""
+
+
 def title(game: str) -> str:
     """A game's name in words."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", game)
@@ -98,8 +109,8 @@ def sentences(bars: Sequence[Bar], traces: Sequence[Trace]) -> list[str]:
     """What the published figures come to."""
     first, second, *_, last = (f"{title(b.game)} ({signed(b.relative)})" for b in ordered(bars))
     scores = np.array([bar.relative for bar in bars])
-    middle = {"median": np.median(scores), "mean": scores.mean(), "iqm": interquartile_mean(scores)}
-    told = ", ".join(f"{STATISTICS[name]} {signed(value)}" for name, value in middle.items())
+    middle = per_statistic(scores[:, None])
+    told = ", ".join(f"{STATISTICS[name]} {signed(value[0])}" for name, value in middle.items())
     found = [
         f"{first} and {second} lead, {last} trails.",
         f"HGQN is above DQN in {(scores > 0).sum()} of {len(scores)} games; relative score over "
@@ -138,14 +149,11 @@ def run_sentence(run: Played) -> str:
     told = f"{run.name}: {run.agent} in {title(run.game)}, return {last} at step {step:,}"
     if (spread := run.published) is None:
         return f"{told}; nothing is published for it"
-    first, final = int(spread.steps[0]), int(spread.steps[-1])
-    if not first - ITERATION / 2 <= step <= final + ITERATION / 2:
+    mean, low, high = (float(value) for value in at(spread, step))
+    if np.isnan(mean):
+        first, final = spread.steps[0], spread.steps[-1]
         return f"{told}; the published curve goes from step {first:,} to {final:,}"
-    mean, low, high = (
-        _number(float(np.interp(step, spread.steps, values)))
-        for values in (spread.mean, spread.minimum, spread.maximum)
-    )
-    return f"{told}; published there: {mean} ({low} to {high})"
+    return f"{told}; published there: {_number(mean)} ({_number(low)} to {_number(high)})"
 
 
 def versus_sentence(found: Versus) -> str:
@@ -163,6 +171,35 @@ def versus_sentence(found: Versus) -> str:
     )
 
 
+def over_games_sentence(found: OverRuns) -> str:
+    """What runs come to over the games that they play."""
+    games, iterations = found.ours.shape
+    over = "iteration 1" if iterations == 1 else f"iterations 1 to {iterations}"
+    told = (
+        f"{found.agent.upper()} in {games} {'game' if games == 1 else 'games'} "
+        f"({_runs(found.runs)}), {over}, human-normalised"
+    )
+    if games == 1:
+        return (
+            f"{told}: {_percent(found.ours.mean())}, published {_percent(found.published.mean())}"
+        )
+    ours, published = (per_statistic(each) for each in (found.ours, found.published))
+    scores = [
+        f"{name} {_percent(ours[key].mean())} (published {_percent(published[key].mean())})"
+        for key, name in STATISTICS.items()
+    ]
+    return f"{told} over these games: {', '.join(scores)}"
+
+
+def per_statistic(scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    """Every statistic over games, of scores `[games, iterations]`."""
+    return {
+        "median": np.median(scores, axis=0),
+        "mean": scores.mean(axis=0),
+        "iqm": interquartile_mean(scores.T),
+    }
+
+
 def published_summary(bars: Sequence[Bar], traces: Sequence[Trace]) -> dict[str, Any]:
     """The numbers of the published figures, ready for JSON."""
     agents = over_games(traces)
@@ -176,7 +213,9 @@ def published_summary(bars: Sequence[Bar], traces: Sequence[Trace]) -> dict[str,
     }
 
 
-def runs_summary(runs: Sequence[Played], against: Sequence[Versus]) -> dict[str, Any]:
+def runs_summary(
+    runs: Sequence[Played], against: Sequence[Versus], over: Sequence[OverRuns]
+) -> dict[str, Any]:
     """The numbers of runs, ready for JSON."""
     return {
         "runs": [
@@ -195,6 +234,17 @@ def runs_summary(runs: Sequence[Played], against: Sequence[Versus]) -> dict[str,
             {key: None if value != value else value for key, value in one._asdict().items()}
             for one in against
         ],
+        "over_games_of_runs": {
+            one.agent: {
+                "games": len(one.ours),
+                "runs": one.runs,
+                **{name: each.tolist() for name, each in per_statistic(one.ours).items()},
+                "published": {
+                    name: each.tolist() for name, each in per_statistic(one.published).items()
+                },
+            }
+            for one in over
+        },
     }
 
 

@@ -13,10 +13,13 @@ from hyperaction.report.atari import (
     ITERATION,
     STATISTICS,
     Bar,
+    OverRuns,
     Panel,
     Trace,
+    Versus,
     mean_trace,
     ordered,
+    per_statistic,
     signed,
     title,
 )
@@ -26,13 +29,15 @@ COLOURS = {"dqn": "#f16913", "hgqn": "#08519c"}
 """An orange and a blue, which all eyes tell apart."""
 
 RUNS = ("#000000", "#009e73", "#cc79a7", "#56b4e9", "#a65628")
+GAMES = 29
+"""Over which figure 5 is."""
 DASHES = ("-", "--", ":", "-.")
 FEW = 40
 """Phases up to which a run's are marked, so that a single one is seen."""
 
 
-def draw_bars(bars: Sequence[Bar], file: Path) -> Path:
-    """The paper's figure 4: the relative human-normalised score of every game."""
+def draw_bars(bars: Sequence[Bar], against: Sequence[Versus], file: Path) -> Path:
+    """The paper's figure 4: the relative human-normalised score of every game, and that of runs."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 6.0), layout="constrained")
@@ -44,6 +49,14 @@ def draw_bars(bars: Sequence[Bar], file: Path) -> Path:
     labels = [signed(bar.relative) for bar in rows]
     axis.bar_label(drawn, labels, fontsize=7, padding=2)
     axis.axvline(0, color="0.4", linewidth=0.6)
+    if scored := [one for one in against if one.iterations]:
+        places = [rows.index(bar) for one in scored for bar in rows if bar.game == one.game]
+        ours = [100 * one.ours for one in scored]
+        fewest, most = (f(one.iterations for one in scored) for f in (min, max))
+        over = f"{most}" if fewest == most else f"{fewest} to {most}"
+        label = f"runs, over their first {over} of 200 iterations"
+        axis.plot(ours, places, "D", color="black", markersize=4, label=label)
+        axis.legend(fontsize=8, frameon=False, loc="lower right")
     axis.margins(x=0.13, y=0.01)
     axis.tick_params(axis="y", labelsize=8, length=0)
     axis.set_xlabel("relative human-normalised score of HGQN versus DQN (%)")
@@ -51,10 +64,14 @@ def draw_bars(bars: Sequence[Bar], file: Path) -> Path:
     return _save(figure, file)
 
 
-def draw_over_games(traces: Sequence[Trace], file: Path) -> Path:
-    """The paper's figure 5, with the interquartile mean: every seed faint, their mean bold."""
+def draw_over_games(traces: Sequence[Trace], over: Sequence[OverRuns], file: Path) -> Path:
+    """The paper's figure 5, with the interquartile mean: every seed faint, their mean bold.
+
+    Runs are black; a score over fewer games would be another, and is told in words only.
+    """
     from matplotlib.figure import Figure
 
+    whole = [one for one in over if len(one.ours) == GAMES]
     figure = Figure(figsize=(9.6, 3.2), layout="constrained")
     for axis, (statistic, name) in zip(
         figure.subplots(1, len(STATISTICS)), STATISTICS.items(), strict=True
@@ -65,6 +82,13 @@ def draw_over_games(traces: Sequence[Trace], file: Path) -> Path:
         for agent in dict.fromkeys(trace.agent for trace in traces):
             values = 100 * mean_trace(traces, agent, statistic)
             axis.plot(_iterations(values), values, color=_colour(agent), lw=2, label=agent.upper())
+        for one in whole:
+            values = 100 * per_statistic(one.ours)[statistic]
+            look = {"color": "black", "marker": "." if len(values) <= FEW else "", "markersize": 3}
+            dashes = "-" if one.agent == "hgqn" else ":"
+            axis.plot(
+                _iterations(values), values, dashes, label=f"{one.agent.upper()}, runs", **look
+            )
         axis.axhline(0, color="0.6", linewidth=0.6)
         axis.set_title(name, fontsize=10)
         axis.set_xlabel("training iteration")

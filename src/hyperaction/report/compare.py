@@ -11,9 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-NEAR = 5_000
-"""Evaluations this many steps apart, half a phase, are compared."""
-
 
 class Spread(Protocol):
     """A published curve, with its spread over seeds."""
@@ -89,17 +86,17 @@ def table(group: Group, rows: int) -> Table:
         cells = [f"{step:,}"]
         for curve in group.curves:
             nearest = int(np.abs(curve.steps - step).argmin())
-            near = abs(int(curve.steps[nearest]) - int(step)) < NEAR
+            near = abs(int(curve.steps[nearest]) - int(step)) < half_a_phase(longest)
             cells.append(_number(curve.returns[nearest]) if near else "")
         if group.published is not None:
-            cells += [_number(value) for value in _at(group.published, step)]
+            cells += [_number(value) for value in at(group.published, step)]
         found.add_row(*cells)
     return found
 
 
 def inside(curve: Curve, spread: Spread) -> dict[str, int]:
     """How many of a run's evaluations are within the published spread, above and below it."""
-    _, low, high = _at(spread, curve.steps)
+    _, low, high = at(spread, curve.steps)
     above, below = curve.returns > high, curve.returns < low
     inside = (curve.returns >= low) & (curve.returns <= high)
     return {"inside": int(inside.sum()), "above": int(above.sum()), "below": int(below.sum())}
@@ -111,7 +108,7 @@ def sentence(curve: Curve, spread: Spread) -> str:
     if not sum(counts.values()):
         first, last = spread.steps[0], spread.steps[-1]
         return f"{curve.name}: no evaluation at the published steps, {first:,} to {last:,}"
-    mean = _at(spread, curve.steps[-1:])[0][0]
+    mean = at(spread, curve.steps[-1:])[0][0]
     return (
         f"{curve.name}: {counts['inside']} of {sum(counts.values())} evaluations between the "
         f"published minimum and maximum, {counts['above']} above, {counts['below']} below; the "
@@ -130,7 +127,7 @@ def draw(groups: Sequence[Group], file: Path) -> Path:
         axes = figure.add_subplot(lines, columns, place + 1)
         last = max(int(curve.steps[-1]) for curve in group.curves)
         if (spread := group.published) is not None:
-            shown = spread.steps <= last + NEAR
+            shown = spread.steps <= last + half_a_phase(spread.steps)
             band = (spread.minimum[shown], spread.maximum[shown])
             axes.fill_between(spread.steps[shown], *band, color="0.85", label="published range")
             axes.plot(spread.steps[shown], spread.mean[shown], color="0.45", label="published mean")
@@ -146,14 +143,24 @@ def draw(groups: Sequence[Group], file: Path) -> Path:
     return file
 
 
-def _at(spread: Spread, steps: Any) -> tuple[Any, Any, Any]:
-    """The published mean, minimum and maximum at these steps; nothing where none is near."""
-    near = (steps >= spread.steps[0] - NEAR) & (steps <= spread.steps[-1] + NEAR)
+def at(spread: Spread, steps: Any) -> tuple[Any, Any, Any]:
+    """The published mean, minimum and maximum of the phases that end nearest to these steps.
+
+    A phase ends with an episode, a little later than it should; where none is near, there is
+    nothing.
+    """
+    nearest = np.abs(spread.steps - np.asarray(steps)[..., None]).argmin(axis=-1)
+    near = np.abs(spread.steps[nearest] - steps) <= half_a_phase(spread.steps)
     mean, low, high = (
-        np.where(near, np.interp(steps, spread.steps, values), np.nan)
+        np.where(near, values[nearest], np.nan)
         for values in (spread.mean, spread.minimum, spread.maximum)
     )
     return mean, low, high
+
+
+def half_a_phase(steps: NDArray[np.int64]) -> float:
+    """Half of what lies between the ends of two phases: what is nearer than that is compared."""
+    return float(np.median(np.diff(steps, prepend=0))) / 2
 
 
 def _number(value: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from hyperaction.studies.atari.published import AGENTS, ITERATION, Reference, curve, reference
 
 Returns = NDArray[np.float64]
+
+Score = TypeVar("Score", float, Returns)
 
 
 class Relative(NamedTuple):
@@ -37,7 +39,7 @@ class Versus(NamedTuple):
     """The published one over the same iterations."""
 
 
-def human_normalised(score: float, scale: Reference) -> float:
+def human_normalised(score: Score, scale: Reference) -> Score:
     """A score from 0, a random agent's, to 1, a human player's."""
     return (score - scale.random) / (scale.human - scale.random)
 

@@ -1,4 +1,4 @@
-"""The commands bandits and atari-figures."""
+"""The command atari-figures."""
 
 from __future__ import annotations
 
@@ -7,53 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hyperaction.cli.runs import other_version
-from hyperaction.cli.terminal import STOPPED, UserError, need, progress_bar
+from hyperaction.cli.runs import other_versions
+from hyperaction.cli.terminal import UserError, need
 from hyperaction.parsing import parse
 
 if TYPE_CHECKING:
-    from hyperaction.report.atari import Panel, Played, Versus
-
-
-def bandits(args: Sequence[str]) -> None:
-    """Compare action hypergraph networks with a table on bandits (section 4)."""
-    from hyperaction.studies.bandits.settings import BanditStudy
-
-    study = parse(BanditStudy, "bandits", args)
-    need("matplotlib", extra="report")
-    from rich.console import Console
-
-    from hyperaction.report import bandits as report
-    from hyperaction.studies.bandits import files
-    from hyperaction.studies.bandits.study import run
-
-    console = Console(markup=False)
-    try:
-        with progress_bar(console) as bar:
-            total = sum(cell.cost * study.iterations for cell in study.cells)
-            task = bar.add_task("training", total=total)
-            work: dict[Any, float] = {}
-
-            def progress(cell: Any, iterations: int) -> None:
-                work[cell] = cell.cost * iterations
-                bar.update(task, completed=sum(work.values()))
-
-            by_cell, scales = run(study, progress)
-    except KeyboardInterrupt:
-        raise UserError("stopped; run the same command to continue", code=STOPPED) from None
-    errors: report.Errors = {(cell.size, cell.model): table for cell, table in by_cell.items()}
-    settings = {"trials": study.trials, "iterations": study.iterations, "seed": study.seed}
-    summary = report.summary(settings, errors, scales)
-    written = [
-        files.write_csv(study, by_cell),
-        files.write_json(study.out / "summary.json", summary),
-        *report.draw(errors, scales, study.out),
-    ]
-    console.print(report.table(errors))
-    for finding in report.findings(errors, scales):
-        verdict = {True: "holds", False: "does not hold", None: "cannot be told"}[finding.holds]
-        console.print(f"{finding.claim}: {verdict} ({finding.evidence})")
-    console.print("Written: " + " ".join(str(file) for file in written), soft_wrap=True)
+    from hyperaction.report.atari import OverRuns, Panel, Played, Versus
 
 
 def atari_figures(args: Sequence[str]) -> None:
@@ -70,9 +29,9 @@ def atari_figures(args: Sequence[str]) -> None:
     from hyperaction.runs.remote import to_read
     from hyperaction.studies import atari as study
 
-    names = _short_names(options.runs)
-    runs = [_atari_run(given, name) for given, name in names.items()]
-    panels = _atari_panels(runs)
+    names = _short_names([run for given in options.runs for run in _runs_in(to_read(given))])
+    runs = [_played(out, name) for out, name in names.items()]
+    panels, against, over = _panels(runs), _versus(runs), _over_games(runs)
     console, out = Console(markup=False), options.out
     out.mkdir(parents=True, exist_ok=True)
     numbers: dict[str, Any] = {}
@@ -82,8 +41,8 @@ def atari_figures(args: Sequence[str]) -> None:
         bars = [report.Bar(*study.relative(game)) for game in study.GAMES]
         seeds = [report.Trace(*seed) for seed in study.over_games()]
         written += [
-            figures.draw_bars(bars, out / "atari-bars.png"),
-            figures.draw_over_games(seeds, out / "atari-median-mean.png"),
+            figures.draw_bars(bars, against, out / "atari-bars.png"),
+            figures.draw_over_games(seeds, over, out / "atari-median-mean.png"),
             figures.draw_panels(panels, out / "atari-curves.png", columns=5),
         ]
         numbers |= report.published_summary(bars, seeds)
@@ -93,12 +52,11 @@ def atari_figures(args: Sequence[str]) -> None:
         played = [panel for panel in panels if panel.runs]
         near = figures.draw_panels(played, out / "atari-runs.png", columns=3, near=True)
         written.append(near)
-        against = _atari_versus(runs)
-        numbers |= report.runs_summary(runs, against)
+        numbers |= report.runs_summary(runs, against, over)
         sentences += [report.run_sentence(run) for run in runs]
         sentences += [report.versus_sentence(one) for one in against]
-        for given, name in names.items():
-            sentences += other_version(name, run_config(to_read(given)))
+        sentences += [report.over_games_sentence(one) for one in over]
+        sentences += other_versions({name: run_config(run) for run, name in names.items()})
     written.append(out / "atari.json")
     write_whole(written[-1], json.dumps(numbers, indent=2) + "\n")
     for sentence in sentences:
@@ -119,43 +77,47 @@ def _short_names(given: Sequence[Path]) -> dict[Path, str]:
     return names
 
 
-def _atari_run(given: Path, name: str) -> Played:
+def _runs_in(folder: Path) -> list[Path]:
+    """The run of a directory, or all runs in it, as a sweep has them."""
+    from hyperaction.report.table import find_runs
+
+    if (folder / "config.json").exists():
+        return [folder]
+    return find_runs([folder]) or [folder]
+
+
+def _played(out: Path, name: str) -> Played:
     """A run of an Atari game, and what was published for it."""
     import numpy as np
 
     from hyperaction.options import run_config
     from hyperaction.report.atari import Played
-    from hyperaction.report.table import find_runs
     from hyperaction.runs import read_metrics
-    from hyperaction.runs.remote import to_read
     from hyperaction.studies import atari as study
 
-    out = to_read(given)
-    if not (out / "config.json").exists() and (inside := find_runs([out])):
-        raise UserError(f"{given} holds several runs; name them, such as {inside[0]}", code=1)
     config = run_config(out)
     game = study.game_of(config["env"])
     if not game:
         raise UserError(
-            f"{given} is a run of {config['env']}, which is no Atari game such as "
+            f"{out} is a run of {config['env']}, which is no Atari game such as "
             f"ALE/{study.GAMES[0]}-v5 (hyperaction compare draws other runs)",
             code=1,
         )
     # A phase in which no episode ended has no return.
     rows = [row for row in read_metrics(out, "train") if "return" in row]
     if not rows:
-        raise UserError(f"{given} has no finished phase yet", code=1)
+        raise UserError(f"{out} has no finished phase yet", code=1)
     try:
         steps = np.array([int(row["step"]) for row in rows])
         returns = np.array([float(row["return"]) for row in rows])
     except (KeyError, TypeError, ValueError):
-        raise UserError(f"{given}: a phase lacks its step or return", code=1) from None
+        raise UserError(f"{out}: a phase lacks its step or return", code=1) from None
     if not np.isfinite(returns).all() or (np.diff(steps, prepend=0) <= 0).any():
-        raise UserError(f"{given}: returns are no numbers, or steps do not grow", code=1)
+        raise UserError(f"{out}: returns are no numbers, or steps do not grow", code=1)
     return Played(name, game, config["agent"], steps, returns, study.published(config))
 
 
-def _atari_panels(runs: Sequence[Played]) -> list[Panel]:
+def _panels(runs: Sequence[Played]) -> list[Panel]:
     """The published games, then others that runs play."""
     from hyperaction.report.atari import Panel
     from hyperaction.studies import atari as study
@@ -171,18 +133,53 @@ def _atari_panels(runs: Sequence[Played]) -> list[Panel]:
     ]
 
 
-def _atari_versus(runs: Sequence[Played]) -> list[Versus]:
+def _versus(runs: Sequence[Played]) -> list[Versus]:
     """Runs of HGQN against those of DQN, in games that both play with the paper's hyperedges."""
     from hyperaction.report.atari import Versus
     from hyperaction.studies import atari as study
 
-    returns: dict[str, dict[str, list[Any]]] = {}
-    for run in runs:
-        if run.published is not None:
-            agents = returns.setdefault(run.game, {agent: [] for agent in study.AGENTS})
-            agents[run.published.agent].append(study.per_iteration(run.steps, run.returns))
+    found = {agent: _returns(runs, agent) for agent in study.AGENTS}
     return [
-        Versus(*study.versus(game, **agents))
-        for game, agents in returns.items()
-        if all(agents.values())
+        Versus(*study.versus(game, **{agent: of[game] for agent, of in found.items()}))
+        for game in study.GAMES
+        if all(game in of for of in found.values())
     ]
+
+
+def _over_games(runs: Sequence[Played]) -> list[OverRuns]:
+    """Runs with the paper's hyperedges over all games that they play, human-normalised."""
+    import numpy as np
+
+    from hyperaction.report.atari import OverRuns
+    from hyperaction.studies import atari as study
+
+    found = []
+    for agent in study.AGENTS:
+        games = {
+            game: finished
+            for game, of in _returns(runs, agent).items()
+            if (finished := [each for each in of if len(each)])
+        }
+        if not games:
+            continue
+        shared = min(len(each) for of in games.values() for each in of)
+        ours, published = [], []
+        for game, of in games.items():
+            mean = np.mean([each[:shared] for each in of], axis=0)
+            ours.append(study.human_normalised(mean, study.reference(game)))
+            mean = study.curve(game, agent).mean[:shared]
+            published.append(study.human_normalised(mean, study.reference(game)))
+        count = sum(len(of) for of in games.values())
+        found.append(OverRuns(agent, count, np.array(ours), np.array(published)))
+    return found
+
+
+def _returns(runs: Sequence[Played], agent: str) -> dict[str, list[Any]]:
+    """Returns per iteration of the runs of a published agent, by their games."""
+    from hyperaction.studies import atari as study
+
+    found: dict[str, list[Any]] = {}
+    for run in runs:
+        if run.published is not None and run.published.agent == agent:
+            found.setdefault(run.game, []).append(study.per_iteration(run.steps, run.returns))
+    return found
