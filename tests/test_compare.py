@@ -61,9 +61,9 @@ def test_evaluations_are_counted_inside_above_and_below():
     returns = np.array([0.0, spread.maximum[0] + 1, spread.minimum[1] - 1, spread.mean[2], 0.0])
     curve = Curve("mine", "HalfCheetahBulletEnv-v0", steps, returns)
     assert inside(curve, spread) == {"inside": 1, "above": 1, "below": 1}
-    assert "1 of 3 evaluations" in sentence(curve, spread)
+    assert "1 of 3 phases" in sentence(curve, spread)
     early = curve._replace(steps=steps[:1], returns=returns[:1])
-    assert "no evaluation at the published steps" in sentence(early, spread)
+    assert "no result at the published steps" in sentence(early, spread)
 
 
 GAME = {"agent": "hgqn", "env": "ALE/BankHeist-v5"}

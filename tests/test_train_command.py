@@ -90,4 +90,4 @@ def test_pybullet_runs_beside_what_was_published(agent, tmp_path):
     if agent == "hgqn":
         compared = hyperaction("compare", tmp_path / "run", "--out", tmp_path / "c.png").stdout
         assert "hgqn-r1-sum" in compared
-        assert "no evaluation at the published steps, 10,000 to 3,000,000" in compared
+        assert "no result at the published steps, 10,000 to 3,000,000" in compared

@@ -187,7 +187,7 @@ class Instruction:
 
 
 @dataclass
-class Block:
+class Routine:
     """The instructions of one step, and the scope of its message."""
 
     vertex: int
@@ -212,8 +212,8 @@ class _Builder:
         self.place = {v: i for i, v in enumerate([*conditioned, *reversed(eliminated)])}
         self.inputs = [self._table(frozenset(edge)) for edge in hypergraph.edges]
         self.tables = list(self.inputs)
-        self.blocks = [self._condition(s) if s.conditions else self._eliminate(s) for s in steps]
-        self.blocks.append(self._total())
+        self.routines = [self._condition(s) if s.conditions else self._eliminate(s) for s in steps]
+        self.routines.append(self._total())
 
     def _table(self, scope: Scope) -> Table:
         table = Table(tuple(sorted(scope, key=self.place.__getitem__)), self.arena)
@@ -224,7 +224,7 @@ class _Builder:
 
     def _emit(
         self,
-        block: Block,
+        routine: Routine,
         scope: Scope,
         a: Table,
         b: Table | None,
@@ -239,39 +239,39 @@ class _Builder:
         if self.cost > self.budget:
             raise TooCostlyError
         target = self._table(scope)
-        block.instructions.append(Instruction(target, choices, a, b, last, shift))
+        routine.instructions.append(Instruction(target, choices, a, b, last, shift))
         return target
 
-    def _condition(self, step: Step) -> Block:
-        block = Block(step.vertex, self.hypergraph.sizes[step.vertex], conditions=True)
-        self.repeated *= block.size
+    def _condition(self, step: Step) -> Routine:
+        routine = Routine(step.vertex, self.hypergraph.sizes[step.vertex], conditions=True)
+        self.repeated *= routine.size
         holding = [table for table in self.tables if step.vertex in table.scope]
         self.tables = [table for table in self.tables if step.vertex not in table.scope]
         for table in holding:
             scope = frozenset(table.scope) - {step.vertex}
             same = [other for other in self.tables if frozenset(other.scope) == scope]
             shift = _size(self.hypergraph, scope)
-            added = self._emit(block, scope, table, same[0] if same else None, shift=shift)
+            added = self._emit(routine, scope, table, same[0] if same else None, shift=shift)
             if same:
                 self.tables.remove(same[0])
             self.tables.append(added)
-        return block
+        return routine
 
-    def _eliminate(self, step: Step) -> Block:
-        block = Block(step.vertex, self.hypergraph.sizes[step.vertex], conditions=False)
+    def _eliminate(self, step: Step) -> Routine:
+        routine = Routine(step.vertex, self.hypergraph.sizes[step.vertex], conditions=False)
         holding = [table for table in self.tables if step.vertex in table.scope]
         self.tables = [table for table in self.tables if step.vertex not in table.scope]
         while len(holding) > 2:
             one, other = self._smallest_pair(holding)
             holding = [table for table in holding if table is not one and table is not other]
             scope = frozenset(one.scope) | frozenset(other.scope)
-            holding.append(self._emit(block, scope, one, other))
+            holding.append(self._emit(routine, scope, one, other))
         a, b = holding[0], holding[1] if len(holding) > 1 else None
         scope = (frozenset(a.scope) | frozenset(b.scope if b else ())) - {step.vertex}
-        message = self._emit(block, scope, a, b, last=step.vertex)
-        block.scope = message.scope
+        message = self._emit(routine, scope, a, b, last=step.vertex)
+        routine.scope = message.scope
         self.tables.append(message)
-        return block
+        return routine
 
     def _smallest_pair(self, tables: list[Table]) -> tuple[Table, Table]:
         """The two tables whose sum is smallest, so that few adds touch the largest table."""
@@ -288,14 +288,14 @@ class _Builder:
         )
         return tables[first], tables[second]
 
-    def _total(self) -> Block:
+    def _total(self) -> Routine:
         """Adds up what is left, numbers without a scope, last of all."""
-        block = Block(-1, 1, conditions=False)
+        routine = Routine(-1, 1, conditions=False)
         total = self.tables[0]
         for table in self.tables[1:]:
-            total = self._emit(block, frozenset(), total, table)
+            total = self._emit(routine, frozenset(), total, table)
         self.total = total
-        return block
+        return routine
 
 
 def adds(hypergraph: Hypergraph, steps: tuple[Step, ...]) -> int:
@@ -308,17 +308,17 @@ def encoded(hypergraph: Hypergraph, steps: tuple[Step, ...]) -> NDArray[np.int32
     """The program as the kernel reads it: one flat array (see native/eliminate.cc)."""
     builder = _Builder(hypergraph, steps, math.inf)
     indices = _Indices(hypergraph)
-    blocks: list[tuple[int, ...]] = []
+    routines: list[tuple[int, ...]] = []
     instructions: list[list[int]] = []
     scopes: list[int] = []
-    for block in builder.blocks:
+    for routine in builder.routines:
         first, scope_first = len(instructions), len(scopes)
-        for one in block.instructions:
+        for one in routine.instructions:
             instructions.append(indices.encode(one))
-        for vertex in block.scope:
+        for vertex in routine.scope:
             scopes += [vertex, hypergraph.sizes[vertex]]
-        kind = (block.vertex, block.size, block.conditions)
-        blocks.append((*kind, first, len(instructions), scope_first, len(scopes)))
+        kind = (routine.vertex, routine.size, routine.conditions)
+        routines.append((*kind, first, len(instructions), scope_first, len(scopes)))
     load = np.concatenate(
         [
             table.start + _positions(hypergraph, edge, table.scope)
@@ -326,8 +326,8 @@ def encoded(hypergraph: Hypergraph, steps: tuple[Step, ...]) -> NDArray[np.int32
         ]
     )
     header = [hypergraph.num_outputs, hypergraph.num_vertices, builder.arena]
-    header += [len(blocks), len(instructions), len(scopes), indices.length, builder.total.start]
-    parts = [header, load, np.ravel(blocks), np.ravel(instructions), scopes, *indices.arrays]
+    header += [len(routines), len(instructions), len(scopes), indices.length, builder.total.start]
+    parts = [header, load, np.ravel(routines), np.ravel(instructions), scopes, *indices.arrays]
     return np.concatenate([np.asarray(part, np.int32) for part in parts])
 
 

@@ -1,4 +1,4 @@
-// Exact maximisation by a program of conditioning and elimination steps (see ../program.py).
+// Exact maximisation by a program of conditioning and elimination steps (see ../maximise/program.py).
 //
 // Sixteen states are solved at a time, each in its own vector lane. All tables live in one arena of
 // vectors. The only instruction is `dst[i] = max over k of A[..] + B[..]`; a step of the program is
@@ -152,7 +152,7 @@ struct Best {
   LaneInts code;  // the conditioned sub-actions, as one number
 };
 
-// Runs the steps from `first` on, for every combination of the sub-actions still to be conditioned.
+// Runs the steps for every combination of the sub-actions that are conditioned.
 HYPERACTION_FAST void search(const Program& program, Lanes* arena, int num_conditions,
                              Best* result) {
   const Header& header = *program.header;

@@ -42,7 +42,7 @@ class Spread(Protocol):
 
 
 class Curve(NamedTuple):
-    """A run's evaluations."""
+    """A run's results, one for each phase."""
 
     name: str
     env: str
@@ -107,10 +107,10 @@ def sentence(curve: Curve, spread: Spread) -> str:
     counts = inside(curve, spread)
     if not sum(counts.values()):
         first, last = spread.steps[0], spread.steps[-1]
-        return f"{curve.name}: no evaluation at the published steps, {first:,} to {last:,}"
+        return f"{curve.name}: no result at the published steps, {first:,} to {last:,}"
     mean = at(spread, curve.steps[-1:])[0][0]
     return (
-        f"{curve.name}: {counts['inside']} of {sum(counts.values())} evaluations between the "
+        f"{curve.name}: {counts['inside']} of {sum(counts.values())} phases between the "
         f"published minimum and maximum, {counts['above']} above, {counts['below']} below; the "
         f"last {_number(curve.returns[-1])}, published mean {_number(mean)}"
     )

@@ -173,7 +173,7 @@ function drawHypergraph(found) {
   const nodes = found.sizes.map((size, k) => ({ ...about([k]), ...place(k), text: `${k} ${found.names[k] ?? ""}`, sub: size, tx: 1.3 * place(k).x, ty: 1.25 * place(k).y }));
   const scale = { domain: [-1.6, 1.6] };
   const xy = (x, y) => ({ x: { field: x, type: "quantitative", axis: null, scale }, y: { field: y, type: "quantitative", axis: null, scale: { domain: [-1.35, 1.35] } } });
-  const tooltip = [{ field: "vertices" }, { field: "named", title: "joints" }, { field: "percent", title: "of the variance" }, { field: "mean", title: "mean value" }];
+  const tooltip = [{ field: "vertices" }, { field: "named", title: "names" }, { field: "percent", title: "of the variance" }, { field: "mean", title: "mean value" }];
   const color = { field: "order", type: "nominal", title: null, legend: { orient: "bottom" } };
   byId("hypergraph").dataset.edges = lines.length;
   return chart("hypergraph", { layer: [
@@ -196,7 +196,7 @@ function drawExplanation() {
   const parts = found.shares.length ? found.shares.map((row) => row.vertices) : found.representation.map((row) => row.edge);
   const share = new Map(found.shares.map((row) => [row.vertices.join(), `${(100 * row.share).toFixed(2)}%`]));
   byId("numbers").replaceChildren();
-  fillTable(byId("numbers"), `${found.steps.toLocaleString("en")} greedy steps`, ["vertices", "joints", "variance", "mean", "lowest", "highest"], parts.map((part) => {
+  fillTable(byId("numbers"), `${found.steps.toLocaleString("en")} greedy steps`, ["vertices", "names", "variance", "mean", "lowest", "highest"], parts.map((part) => {
     const row = raw.get(part.join());
     const told = row ? [row.mean, row.lowest, row.highest].map(number) : ["", "", ""];
     return [braced(part), part.map((v) => found.names[v] ?? "").join(" + "), share.get(part.join()) ?? "", ...told];
