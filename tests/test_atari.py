@@ -220,7 +220,10 @@ def test_a_game_is_played_by_the_atari_preset_unless_another_is_named():
     [
         (["ALE/Pong-v5", "--agent", "ddpg"], "ddpg acts with real numbers, which Atari games do"),
         (["ALE/Pung-v5"], "no environment ALE/Pung-v5; did you mean ALE/Pong-v5?"),
+        (["Pong-v5"], "no environment Pong-v5; did you mean ALE/Pong-v5?"),
+        (["BankHeistNoFrameskip-v4"], "; did you mean ALE/BankHeist-v5?"),
         (["ALE/Pong-v5", "--envs", "0"], "--envs 0 is below 1"),
+        (["ALE/Pong-v5", "--rank", "4"], "--rank 4, --orders 1 2 3 4: order 4 on 3 vertices; "),
         (["ALE/Pong-v5", "--action-shape", "18"], "--orders 1 2 3: "),
         (["ALE/Pong-v5", "--replay-size", "9000000000"], "-size 9000000000: replay takes up to"),
     ],

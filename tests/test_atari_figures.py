@@ -276,6 +276,16 @@ def test_runs_that_cannot_be_drawn_are_told_in_one_line(env, returns, message, t
     assert not (tmp_path / "out").exists()
 
 
+def test_a_narrow_terminal_loses_no_number(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    file = tmp_path / "file"
+    file.touch()
+    assert main(["atari-figures", "--published", "--out", str(tmp_path / "out")]) == 0
+    assert "…" not in capsys.readouterr().out
+    assert main(["atari-figures", "--published", "--out", str(file)]) == 1
+    assert capsys.readouterr().err == f"hyperaction: {file} is a file, not a directory\n"
+
+
 def test_a_drawing_that_fails_leaves_nothing_behind(tmp_path, capsys, monkeypatch):
     from matplotlib.figure import Figure
 

@@ -154,7 +154,11 @@ class ValueSettings(LoopSettings):
             try:
                 return Hypergraph.of_orders(sizes, self.orders)
             except ValueError as error:
-                raise ValueError(f"--orders {' '.join(map(str, self.orders))}: {error}") from None
+                highest = max(self.orders, default=0)
+                rank = self.orders == tuple(range(1, highest + 1))
+                given = f"--rank {highest}, " if rank else ""
+                orders = " ".join(map(str, self.orders))
+                raise ValueError(f"{given}--orders {orders}: {error}") from None
         try:
             edges = [[int(vertex) for vertex in edge.split(",")] for edge in self.edges]
         except ValueError:

@@ -11,7 +11,7 @@ from hyperaction.cli.bandits import bandits
 from hyperaction.cli.looking import compare, explain, table, video
 from hyperaction.cli.measuring import bench
 from hyperaction.cli.sharing import report, watch
-from hyperaction.cli.terminal import STOPPED, UserError, unknown
+from hyperaction.cli.terminal import STOPPED, UserError, told, unknown
 from hyperaction.cli.training import evaluate, sweep, train
 from hyperaction.parsing import ArgumentError
 
@@ -67,7 +67,7 @@ def _run(args: list[str]) -> int:
         print(f"hyperaction: {error}", file=sys.stderr)
         return error.code
     except (ValueError, RuntimeError, OSError) as error:
-        print(f"hyperaction: {error}", file=sys.stderr)
+        print(f"hyperaction: {told(error)}", file=sys.stderr)
         return 2 if isinstance(error, ArgumentError) else 1
     except KeyboardInterrupt:
         print("hyperaction: stopped", file=sys.stderr)

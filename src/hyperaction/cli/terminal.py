@@ -26,6 +26,15 @@ def unknown(kind: str, name: str, names: list[str]) -> str:
     return f"no {kind} is called '{name}'; {hint} (hyperaction --help)"
 
 
+def told(error: Exception) -> str:
+    """What went wrong, as people say it; the system's words have numbers."""
+    if not isinstance(error, OSError) or not error.strerror or error.filename is None:
+        return str(error)
+    if isinstance(error, (FileExistsError, NotADirectoryError)):
+        return f"{error.filename} is a file, not a directory"
+    return f"{error.filename}: {error.strerror}"
+
+
 def progress_bar(console: Any, *more: str) -> Any:
     """A bar with the time left; nothing but the end where the output is not a terminal."""
     from rich.progress import (

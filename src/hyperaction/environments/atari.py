@@ -50,6 +50,17 @@ def register(name: str) -> None:
     gymnasium.register_envs(ale_py)
 
 
+def same_game(name: str) -> str | None:
+    """The id here of a game that has another elsewhere, such as PongNoFrameskip-v4."""
+    try:
+        register(name)
+    except ValueError:  # There are no games here.
+        return None
+    game = name.split("/")[-1].split("-")[0]
+    meant = f"ALE/{game.removesuffix('NoFrameskip').removesuffix('Deterministic')}-v5"
+    return meant if meant in gymnasium.registry else None
+
+
 def make_game(
     name: str, max_episode_steps: int = 0, render_mode: str | None = None, roms: str = ""
 ) -> gymnasium.Env[Any, Any]:

@@ -201,7 +201,8 @@ def _made(
     except gymnasium.error.DependencyNotInstalled as error:
         raise ValueError(f"environment {name}: {error}".replace("\n", " ")) from None
     except gymnasium.error.Error as error:
-        near = difflib.get_close_matches(name, gymnasium.registry, n=1)
+        game = atari.same_game(name)
+        near = [game] if game else difflib.get_close_matches(name, gymnasium.registry, n=1)
         hint = f"; did you mean {near[0]}?" if near else f" ({error})"
         raise ValueError(f"no environment {name}{hint}".replace("\n", " ")) from None
     except ModuleNotFoundError as error:

@@ -97,7 +97,7 @@ def table(bars: Sequence[Bar]) -> Table:
     """All games, with what human-normalised scores are in brackets."""
     grid = Table(title="Mean over learning curves (human-normalised)", title_justify="left")
     for place, name in enumerate(("game", "relative score", "DQN", "HGQN")):
-        grid.add_column(name, justify="right" if place else "left", no_wrap=True)
+        grid.add_column(name, justify="right" if place else "left", overflow="fold")
     for bar in ordered(bars):
         dqn = f"{_number(bar.dqn)} ({_percent(bar.dqn_normalised)})"
         hgqn = f"{_number(bar.hgqn)} ({_percent(bar.hgqn_normalised)})"

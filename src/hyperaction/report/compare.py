@@ -75,11 +75,11 @@ def grouped(curves: Sequence[tuple[Curve, Spread | None]]) -> list[Group]:
 def table(group: Group, rows: int) -> Table:
     """A group's evaluations at up to so many steps, spread over the longest run."""
     found = Table(title=group.title)
-    found.add_column("steps", justify="right")
+    found.add_column("steps", justify="right", overflow="fold")
     for curve in group.curves:
         found.add_column(curve.name, justify="right", overflow="fold")
     for name in ("mean", "minimum", "maximum") if group.published else ():
-        found.add_column(f"published {name}", justify="right", style="dim")
+        found.add_column(f"published {name}", justify="right", style="dim", overflow="fold")
     longest = max(group.curves, key=lambda curve: int(curve.steps[-1])).steps
     wanted = np.unique(np.linspace(0, len(longest) - 1, min(rows, len(longest))).astype(int))
     for step in longest[wanted]:

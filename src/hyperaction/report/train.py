@@ -42,7 +42,7 @@ def beside_peers(peers: dict[str, float], what: str) -> list[str]:
     """How many times as fast as each peer, if any was timed."""
     speeds = dict(peers)
     if not speeds:
-        return ["No peer was timed: pip install 'hyperaction[peers]' brings them."]
+        return ["No peer was timed (pip install 'hyperaction[peers]' brings them; --peer-steps)."]
     own = speeds.pop("Hyperaction")
     ratios = [f"  {own / speed:.2f} times {name} ({speed:.0f})" for name, speed in speeds.items()]
     return [f"Hyperaction {what}: {own:.0f} steps/s, which is", *ratios]
