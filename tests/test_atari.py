@@ -16,7 +16,7 @@ from hyperaction import environments
 from hyperaction.agents.presets import preset
 from hyperaction.cli import main
 from hyperaction.environments import Single
-from hyperaction.environments.atari import JOYSTICK, episode_start, make_games
+from hyperaction.environments.atari import JOYSTICK, episode_start, make_games, same_game
 from hyperaction.networks import NatureCNN
 from hyperaction.options import defaults
 from hyperaction.running.prepared import Prepared
@@ -221,7 +221,6 @@ def test_a_game_is_played_by_the_atari_preset_unless_another_is_named():
         (["ALE/Pong-v5", "--agent", "ddpg"], "ddpg acts with real numbers, which Atari games do"),
         (["ALE/Pung-v5"], "no environment ALE/Pung-v5; did you mean ALE/Pong-v5?"),
         (["Pong-v5"], "no environment Pong-v5; did you mean ALE/Pong-v5?"),
-        (["BankHeistNoFrameskip-v4"], "; did you mean ALE/BankHeist-v5?"),
         (["ALE/Pong-v5", "--envs", "0"], "--envs 0 is below 1"),
         (["ALE/Pong-v5", "--rank", "4"], "--rank 4, --orders 1 2 3 4: order 4 on 3 vertices; "),
         (["ALE/Pong-v5", "--action-shape", "18"], "--orders 1 2 3: "),
@@ -234,6 +233,12 @@ def test_mistakes_are_told_in_one_line(args, told, tmp_path, capsys):
     assert told in said
     assert said.count("\n") == 1
     assert not (tmp_path / "run").exists()
+
+
+def test_games_are_known_by_their_names_elsewhere():
+    for name in ("BankHeistNoFrameskip-v4", "BankHeist-v0", "ALE/BankHeist-v4"):
+        assert same_game(name) == "ALE/BankHeist-v5"
+    assert same_game("CartPole-v1") is None
 
 
 def test_games_are_known_to_end():
