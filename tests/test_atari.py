@@ -15,7 +15,7 @@ import hyperaction
 from hyperaction import environments
 from hyperaction.agents.presets import preset
 from hyperaction.cli import main
-from hyperaction.environments import Single
+from hyperaction.environments import Single, atari
 from hyperaction.environments.atari import JOYSTICK, episode_start, make_games, same_game
 from hyperaction.networks import NatureCNN
 from hyperaction.options import defaults
@@ -141,6 +141,26 @@ def test_games_side_by_side_see_what_one_game_sees():
         np.testing.assert_array_equal(found.reward, same.reward)
         different |= not np.array_equal(found.observation[0], found.observation[1])
     assert different
+
+
+def test_games_side_by_side_play_as_one_game_does(monkeypatch):
+    monkeypatch.setattr(atari, "STICKY", 0.0)  # Chance is not the same, so there is none.
+    games = two_games()
+    alone = [Single(environments.make("ALE/Breakout-v5")) for _ in range(2)]
+    for one in alone:
+        one.reset(0)
+    random, ends = np.random.default_rng(0), 0
+    for _ in range(400):
+        actions = random.integers(JOYSTICK.sizes, size=(2, 3)).astype(np.int32)
+        found = games.step(actions)
+        assert found.real.all()
+        for place, one in enumerate(alone):
+            same = one.step(actions[place : place + 1])
+            for name in ("observation", "reward", "terminated", "truncated"):
+                np.testing.assert_array_equal(getattr(found, name)[place], getattr(same, name)[0])
+            np.testing.assert_array_equal(games.observation[place], one.observation[0])
+        ends += int(found.terminated.sum())
+    assert ends > 1
 
 
 def test_an_episode_can_begin_again():

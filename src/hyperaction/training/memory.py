@@ -64,10 +64,11 @@ def check_fits(settings: LoopSettings, observed: Observed, action_length: int) -
     size = settings.replay_size
     needed, there = replay_bytes(size, observed, action_length), available()
     told = f"replay takes up to {gigabytes(needed)} of memory"
+    disk = ", and as much of the disk"  # Checkpoints hold it too.
     if there is None:
-        return told
+        return f"{told}{disk}"
     if needed <= SMALL or needed + BESIDES <= there:
-        return f"{told}; {gigabytes(there)} is free"
+        return f"{told} ({gigabytes(there)} is free){disk}"
     smaller = rounded_down(int(size * (there - BESIDES) / needed))
     fits = smaller >= settings.minibatch
     would = f"--replay-size {smaller} would fit" if fits else "not even a small one fits"
