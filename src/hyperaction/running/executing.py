@@ -53,8 +53,6 @@ def execute(
 
         prepared = Prepared(options, env, watchdog)
         env.close()
-        begin(prepared.agent)
-        say(prepared.memory)
         out = options.out
         if mirror is not None:
             mirror.pull()
@@ -63,6 +61,8 @@ def execute(
         run = held.enter_context(Run(out, options.config(), **kept))
         if mirror is not None:
             mirror.push()  # A place that cannot be written to is found out now.
+        begin(prepared.agent)
+        say(prepared.memory)
         prepared.train(run, listener, say, mirror.push if mirror else lambda: None)
     if mirror is not None:
         mirror.push()
