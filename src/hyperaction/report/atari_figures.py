@@ -24,6 +24,7 @@ from hyperaction.report.atari import (
     title,
 )
 from hyperaction.report.compare import Spread
+from hyperaction.report.drawing import save
 
 COLOURS = {"dqn": "#f16913", "hgqn": "#08519c"}
 """An orange and a blue, which all eyes tell apart."""
@@ -61,7 +62,7 @@ def draw_bars(bars: Sequence[Bar], against: Sequence[Versus], file: Path) -> Pat
     axis.tick_params(axis="y", labelsize=8, length=0)
     axis.set_xlabel("relative human-normalised score of HGQN versus DQN (%)")
     axis.spines[["top", "right", "left"]].set_visible(False)
-    return _save(figure, file)
+    return save(figure, file, dpi=110)
 
 
 def draw_over_games(traces: Sequence[Trace], over: Sequence[OverRuns], file: Path) -> Path:
@@ -95,7 +96,7 @@ def draw_over_games(traces: Sequence[Trace], over: Sequence[OverRuns], file: Pat
         axis.spines[["top", "right"]].set_visible(False)
     figure.axes[0].set_ylabel("human-normalised score over games (%)")
     figure.axes[0].legend(frameon=False)
-    return _save(figure, file)
+    return save(figure, file, dpi=110)
 
 
 def draw_panels(panels: Sequence[Panel], file: Path, *, columns: int, near: bool = False) -> Path:
@@ -123,7 +124,7 @@ def draw_panels(panels: Sequence[Panel], file: Path, *, columns: int, near: bool
     figure.supxlabel(f"training iteration ({ITERATION:,} steps)", fontsize=font + 1)
     figure.supylabel("mean training return", fontsize=font + 1)
     _explain_colours(figure, panels, font, beside=columns > 1)
-    return _save(figure, file)
+    return save(figure, file, dpi=110)
 
 
 def _draw_published(axis: Any, spreads: Sequence[Spread], last: int | None) -> None:
@@ -169,14 +170,3 @@ def _iterations(values: Any) -> Any:
 
 def _short(value: float, _: Any) -> str:
     return f"{value / 1000:g}k" if abs(value) >= 1000 else f"{value:g}"
-
-
-def _save(figure: Any, file: Path) -> Path:
-    """Writes a drawing, whole or not at all."""
-    part = file.with_name(f"{file.stem}.part{file.suffix}")
-    try:
-        figure.savefig(part, dpi=110)
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)
-    return file

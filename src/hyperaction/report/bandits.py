@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
+from hyperaction.report.drawing import save
+
 Errors = dict[tuple[int, str], NDArray[np.float32]]
 """RMS errors `[trials, iterations]` of each size and model."""
 Scales = Mapping[int, NDArray[np.float32]]
@@ -164,11 +166,9 @@ def draw(errors: Errors, scales: Scales, out: Path) -> list[Path]:
         figure = _figure(errors, scales)
         files = [out / "bandits.png", out / "bandits.svg"]
         for file in files:
-            part = file.with_name(f"{file.stem}.part{file.suffix}")
             # Without the date, the same results give the same file.
             metadata = {"Date": None} if file.suffix == ".svg" else None
-            figure.savefig(part, dpi=150, metadata=metadata)
-            part.replace(file)
+            save(figure, file, dpi=150, metadata=metadata)
     return files
 
 

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
+from hyperaction.report.drawing import save
+
 
 class Spread(Protocol):
     """A published curve, with its spread over seeds."""
@@ -138,9 +140,7 @@ def draw(groups: Sequence[Group], file: Path) -> Path:
         axes.set_ylabel("return")
         axes.xaxis.set_major_formatter(lambda step, _: f"{step / 1000:g}k")
         axes.legend(fontsize=7, framealpha=0.7, edgecolor="none")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, dpi=130)
-    return file
+    return save(figure, file)
 
 
 def at(spread: Spread, steps: Any) -> tuple[Any, Any, Any]:

@@ -7,6 +7,8 @@ from typing import Any
 
 from rich.table import Table
 
+from hyperaction.report.drawing import save
+
 NO_SHARES = "The mixer is no weighted sum, so no canonical form tells the hyperedges' shares."
 
 ENOUGH = 0.01
@@ -111,9 +113,7 @@ def draw(found: dict[str, Any], file: Path) -> Path:
     if found["names"]:
         named = ", ".join(f"{vertex} {name}" for vertex, name in enumerate(found["names"]))
         figure.supxlabel(named, fontsize=7)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, dpi=130)
-    return file
+    return save(figure, file)
 
 
 def _draw_representation(axis: Any, found: dict[str, Any]) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 from rich.table import Table
 
+from hyperaction.report.drawing import save
+
 Rows = list[dict[str, Any]]
 
 
@@ -73,6 +75,4 @@ def draw_growth(rows: Rows, out: Path) -> Path:
         axis.grid(alpha=0.3, which="major")
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("microseconds per state")
-    file = out / "maximise-growth.png"
-    figure.savefig(file, dpi=130)
-    return file
+    return save(figure, out / "maximise-growth.png")
