@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hyperaction.studies.curves import Published, find_curve, numbers, read_table
 
 ITERATION = 250_000
 """Steps of the agent in an iteration."""
@@ -18,16 +17,6 @@ HYPEREDGES = {"dqn": {3}, "hgqn": {1, 2, 3}}
 
 AGENTS = tuple(HYPEREDGES)
 """The agents whose curves were published."""
-
-
-class Published(NamedTuple):
-    """The mean training returns of an agent in a game, every iteration, with their spread."""
-
-    agent: str
-    steps: NDArray[np.int64]
-    mean: NDArray[np.float64]
-    minimum: NDArray[np.float64]
-    maximum: NDArray[np.float64]
 
 
 class OverGames(NamedTuple):
@@ -71,34 +60,27 @@ def game_of(env: str) -> str:
 
 def curve(game: str, agent: str) -> Published:
     """The published learning curve of an agent in one of the games."""
-    header, *rows = _table("curves.csv")
-    found = {row[2]: row[3:] for row in rows if row[:2] == [game, agent]}
-    steps = np.array([int(step) for step in header[3:]])
-    return Published(agent, steps, *(_numbers(found[k]) for k in ("mean", "minimum", "maximum")))
+    found = find_curve(_table("curves.csv"), game, agent)
+    assert found is not None, f"there is no curve of {agent} in {game}"
+    return found
 
 
 def over_games() -> list[OverGames]:
     """The score over all games of every published seed."""
     found: dict[tuple[str, int], dict[str, NDArray[np.float64]]] = {}
     for agent, seed, statistic, *row in _table("over_games.csv")[1:]:
-        found.setdefault((agent, int(seed)), {})[statistic] = _numbers(row)
+        found.setdefault((agent, int(seed)), {})[statistic] = numbers(row)
     return [OverGames(agent, seed, **statistics) for (agent, seed), statistics in found.items()]
 
 
 def reference(game: str) -> Reference:
     """The scores that human-normalised ones are made with."""
-    rows = {name: numbers for name, *numbers in _table("references.csv")}
-    return Reference(*(float(number) for number in rows[game]))
+    rows = {name: scores for name, *scores in _table("references.csv")}
+    return Reference(*(float(score) for score in rows[game]))
 
 
-@cache
 def _table(name: str) -> list[list[str]]:
-    text = (files(__package__) / name).read_text()
-    return list(csv.reader(line for line in text.splitlines() if not line.startswith("#")))
-
-
-def _numbers(row: list[str]) -> NDArray[np.float64]:
-    return np.array([float(value) for value in row])
+    return read_table(__package__, name)
 
 
 GAMES = tuple(row[0] for row in _table("references.csv")[1:])

@@ -1,5 +1,5 @@
 """Physical control: what the paper's authors published, to measure runs against."""
 
-from hyperaction.studies.physical.published import Published, published
+from hyperaction.studies.physical.published import published
 
-__all__ = ["Published", "published"]
+__all__ = ["published"]

@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-
-class Published(NamedTuple):
-    """The evaluation returns of an agent in a domain, every 10,000 steps."""
-
-    agent: str
-    steps: NDArray[np.int64]
-    mean: NDArray[np.float64]
-    minimum: NDArray[np.float64]
-    maximum: NDArray[np.float64]
+from hyperaction.studies.curves import Published, find_curve, read_table
 
 
 def published(config: dict[str, Any]) -> Published | None:
@@ -26,12 +13,7 @@ def published(config: dict[str, Any]) -> Published | None:
     A run with other settings than the paper's is set beside the paper's agent of its name and rank.
     """
     domain = str(config["env"]).split(":")[-1].rsplit("-v", 1)[0]
-    agent = _published_name(config)
-    rows = {row[2]: row[3:] for row in _table()[1:] if row[:2] == [domain, agent]}
-    if not rows:
-        return None
-    steps = np.array([int(step) for step in _table()[0][3:]])
-    return Published(agent, steps, *(_numbers(rows[k]) for k in ("mean", "minimum", "maximum")))
+    return find_curve(read_table(__package__, "published.csv"), domain, _published_name(config))
 
 
 def _published_name(config: dict[str, Any]) -> str:
@@ -42,12 +24,3 @@ def _published_name(config: dict[str, Any]) -> str:
     complete = orders == list(range(1, len(orders) + 1)) and not settings["edges"]
     mixer = "sum" if settings["mixer"] == "mean" else settings["mixer"]  # The same but for a scale.
     return f"hgqn-r{len(orders)}-{mixer}" if complete else "hgqn with other hyperedges"
-
-
-def _table() -> list[list[str]]:
-    text = (files(__package__) / "published.csv").read_text()
-    return list(csv.reader(line for line in text.splitlines() if not line.startswith("#")))
-
-
-def _numbers(row: list[str]) -> NDArray[np.float64]:
-    return np.array([float(value) for value in row])
