@@ -46,8 +46,8 @@ def test_scores_are_their_formulas():
     scale = study.Reference(random=-10.0, human=30.0)
     assert study.human_normalised(-10.0, scale) == 0.0
     assert study.human_normalised(30.0, scale) == 1.0
-    assert study.relative_score(hgqn=15.0, dqn=5.0, scale=scale) == 10.0 / 40.0
-    assert study.relative_score(hgqn=60.0, dqn=50.0, scale=scale) == 10.0 / 60.0  # Beyond a human.
+    assert study.relative_score(15.0, baseline=5.0, scale=scale) == 10.0 / 40.0
+    assert study.relative_score(60.0, baseline=50.0, scale=scale) == 10.0 / 60.0  # Beyond a human.
 
 
 def test_zaxxon_and_stargunner_lead_and_chopper_command_trails():
@@ -145,12 +145,15 @@ def test_runs_of_both_agents_are_compared_over_the_iterations_that_all_have():
         [np.array([100.0, 200.0, 999.0])],
         [np.array([200.0, 300.0]), np.array([0.0, 500.0])],
     )
-    found = study.versus("BankHeist", dqn, hgqn)
-    assert found[:4] == ("BankHeist", 2, 1, 2)
+    found = study.versus("BankHeist", ("dqn", "hgqn"), (dqn, hgqn))
+    assert found[:6] == ("BankHeist", "dqn", "hgqn", 2, 1, 2)
     assert found.ours == pytest.approx((250.0 - 150.0) / (753.1 - 14.2))
     published = [study.curve("BankHeist", agent).mean[:2].mean() for agent in ("hgqn", "dqn")]
     assert found.published == pytest.approx((published[0] - published[1]) / (753.1 - 14.2))
-    assert study.versus("BankHeist", dqn, [np.array([])]).iterations == 0
+    assert study.versus("BankHeist", ("dqn", "hgqn"), (dqn, [np.array([])])).iterations == 0
+    rainbow = study.versus("BankHeist", ("rainbow", "hg-rainbow"), (dqn, hgqn))
+    assert rainbow.ours == found.ours
+    assert np.isnan(rainbow.published)
 
 
 def write(out, config, returns, phase=250_000):
@@ -171,6 +174,9 @@ def test_published_figures_and_runs_are_drawn_and_told(tmp_path, capsys):
         write(tmp_path / "short", config(env="ALE/Alien-v5"), [9.0], phase=10_000),
         write(tmp_path / "short-dqn", config("dqn", "ALE/Alien-v5"), [9.0], phase=10_000),
         write(tmp_path / "pong", config(env="ALE/Pong-v5"), [-21.0, -20.0]),
+        write(tmp_path / "rainbow", config("rainbow", orders=[-1]), [20.0]),
+        write(tmp_path / "hg", config("hg-rainbow"), [57.0]),
+        write(tmp_path / "hg-1", config("hg-rainbow", orders=[1]), [999.0]),
     ]
     out = tmp_path / "all"
     twice = f"{tmp_path}/dqn/../rank-1"  # The same run by another path counts once.
@@ -196,7 +202,11 @@ def test_published_figures_and_runs_are_drawn_and_told(tmp_path, capsys):
     assert numbers["games"][0]["game"] == "Zaxxon"
     assert numbers["over_games"]["hgqn"]["iqm"]["average"] == pytest.approx(0.598, abs=0.001)
     assert [run["name"] for run in numbers["runs"]][:3] == ["dqn/seed-0", "hgqn/seed-0", "rank-1"]
-    alien, bank_heist = numbers["relative"]
+    rainbows = 100 * 37.0 / (753.1 - 14.2)
+    pair = "Bank Heist, 1 run of HG-Rainbow versus 1 run of Rainbow, iteration 1: relative score"
+    assert f"{pair} {rainbows:+.1f}%\n" in told
+    alien, bank_heist, rainbow = numbers["relative"]
+    assert (rainbow["agent"], rainbow["published"]) == ("hg-rainbow", None)
     assert alien["ours"] is None
     assert bank_heist["ours"] == pytest.approx(ours / 100)
 

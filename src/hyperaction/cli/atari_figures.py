@@ -114,7 +114,9 @@ def _played(out: Path, name: str) -> Played:
         raise UserError(f"{out}: a phase lacks its step or return", code=1) from None
     if not np.isfinite(returns).all() or (np.diff(steps, prepend=0) <= 0).any():
         raise UserError(f"{out}: returns are no numbers, or steps do not grow", code=1)
-    return Played(name, game, config["agent"], steps, returns, study.published(config))
+    of_the_paper = study.agent_of_the_paper(config) is not None
+    published = study.published(config)
+    return Played(name, game, config["agent"], steps, returns, of_the_paper, published)
 
 
 def _panels(runs: Sequence[Played]) -> list[Panel]:
@@ -134,16 +136,19 @@ def _panels(runs: Sequence[Played]) -> list[Panel]:
 
 
 def _versus(runs: Sequence[Played]) -> list[Versus]:
-    """Runs of HGQN against those of DQN, in games that both play with the paper's hyperedges."""
+    """Runs of both agents of a pair, in games that both play with the paper's hyperedges."""
     from hyperaction.report.atari import Versus
     from hyperaction.studies import atari as study
 
-    found = {agent: _returns(runs, agent) for agent in study.AGENTS}
-    return [
-        Versus(*study.versus(game, **{agent: of[game] for agent, of in found.items()}))
-        for game in study.GAMES
-        if all(game in of for of in found.values())
-    ]
+    found = []
+    for pair in study.PAIRS:
+        baseline, agent = (_returns(runs, name) for name in pair)
+        found += [
+            Versus(*study.versus(game, pair, (baseline[game], agent[game])))
+            for game in study.GAMES
+            if game in baseline and game in agent
+        ]
+    return found
 
 
 def _over_games(runs: Sequence[Played]) -> list[OverRuns]:
@@ -175,11 +180,11 @@ def _over_games(runs: Sequence[Played]) -> list[OverRuns]:
 
 
 def _returns(runs: Sequence[Played], agent: str) -> dict[str, list[Any]]:
-    """Returns per iteration of the runs of a published agent, by their games."""
+    """Returns per iteration of the runs of an agent of the paper, by their games."""
     from hyperaction.studies import atari as study
 
     found: dict[str, list[Any]] = {}
     for run in runs:
-        if run.published is not None and run.published.agent == agent:
+        if run.of_the_paper and run.agent == agent:
             found.setdefault(run.game, []).append(study.per_iteration(run.steps, run.returns))
     return found

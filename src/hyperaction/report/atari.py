@@ -16,6 +16,9 @@ from hyperaction.report.statistics import interquartile_mean
 ITERATION = 250_000
 """Steps of the agent in an iteration."""
 
+NAMES = {"dqn": "DQN", "hgqn": "HGQN", "rainbow": "Rainbow", "hg-rainbow": "HG-Rainbow"}
+"""The paper's agents, as it writes them."""
+
 STATISTICS = {"median": "median", "mean": "mean", "iqm": "interquartile mean"}
 """What is told over games."""
 
@@ -49,6 +52,8 @@ class Played(NamedTuple):
     agent: str
     steps: NDArray[np.int64]
     returns: NDArray[np.float64]
+    of_the_paper: bool
+    """Whether it is of an agent of the paper, by its hyperedges, in one of the paper's games."""
     published: Spread | None
     """What was published for its agent in its game, if anything was."""
 
@@ -62,12 +67,14 @@ class Panel(NamedTuple):
 
 
 class Versus(NamedTuple):
-    """Runs of both agents in a game, over the iterations that all of them have finished."""
+    """Runs of a pair of agents in a game, over the iterations that all of them have finished."""
 
     game: str
+    baseline: str
+    agent: str
     iterations: int
-    dqn_runs: int
-    hgqn_runs: int
+    baseline_runs: int
+    agent_runs: int
     ours: float
     published: float
 
@@ -119,7 +126,7 @@ def sentences(bars: Sequence[Bar], traces: Sequence[Trace]) -> list[str]:
     numbers = over_games(traces)
     for statistic, name in STATISTICS.items():
         agents = [
-            f"{agent.upper()} {_percent(of[statistic]['average'])} on average and "
+            f"{NAMES[agent]} {_percent(of[statistic]['average'])} on average and "
             f"{_percent(of[statistic]['last'])} in the last iteration"
             for agent, of in numbers.items()
         ]
@@ -157,18 +164,19 @@ def run_sentence(run: Played) -> str:
 
 
 def versus_sentence(found: Versus) -> str:
-    """How runs of HGQN do against those of DQN."""
-    runs = f"{_runs(found.hgqn_runs)} of HGQN versus {_runs(found.dqn_runs)} of DQN"
+    """How runs of HGQN, say, do against those of DQN."""
+    runs = (
+        f"{_runs(found.agent_runs)} of {NAMES[found.agent]} versus "
+        f"{_runs(found.baseline_runs)} of {NAMES[found.baseline]}"
+    )
     if not found.iterations:
         return (
             f"{title(found.game)}, {runs}: no relative score yet, as not all have finished an "
             f"iteration of {ITERATION:,} steps"
         )
     over = "iteration 1" if found.iterations == 1 else f"iterations 1 to {found.iterations}"
-    return (
-        f"{title(found.game)}, {runs}, {over}: relative score {signed(found.ours)}, "
-        f"published {signed(found.published)}"
-    )
+    published = "" if np.isnan(found.published) else f", published {signed(found.published)}"
+    return f"{title(found.game)}, {runs}, {over}: relative score {signed(found.ours)}{published}"
 
 
 def over_games_sentence(found: OverRuns) -> str:
@@ -176,7 +184,7 @@ def over_games_sentence(found: OverRuns) -> str:
     games, iterations = found.ours.shape
     over = "iteration 1" if iterations == 1 else f"iterations 1 to {iterations}"
     told = (
-        f"{found.agent.upper()} in {games} {'game' if games == 1 else 'games'} "
+        f"{NAMES[found.agent]} in {games} {'game' if games == 1 else 'games'} "
         f"({_runs(found.runs)}), {over}, human-normalised"
     )
     if games == 1:

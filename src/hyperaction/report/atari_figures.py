@@ -11,6 +11,7 @@ import numpy as np
 
 from hyperaction.report.atari import (
     ITERATION,
+    NAMES,
     STATISTICS,
     Bar,
     OverRuns,
@@ -28,6 +29,9 @@ from hyperaction.report.drawing import save
 
 COLOURS = {"dqn": "#f16913", "hgqn": "#08519c"}
 """An orange and a blue, which all eyes tell apart."""
+
+MARKS = {"hgqn": ("D", "black"), "hg-rainbow": ("o", "0.5")}
+"""How runs are marked beside the published bars."""
 
 RUNS = ("#000000", "#009e73", "#cc79a7", "#56b4e9", "#a65628")
 GAMES = 29
@@ -50,13 +54,17 @@ def draw_bars(bars: Sequence[Bar], against: Sequence[Versus], file: Path) -> Pat
     labels = [signed(bar.relative) for bar in rows]
     axis.bar_label(drawn, labels, fontsize=7, padding=2)
     axis.axvline(0, color="0.4", linewidth=0.6)
-    if scored := [one for one in against if one.iterations]:
-        places = [rows.index(bar) for one in scored for bar in rows if bar.game == one.game]
-        ours = [100 * one.ours for one in scored]
+    places = {bar.game: place for place, bar in enumerate(rows)}
+    for agent, (mark, colour) in MARKS.items():
+        scored = [one for one in against if one.iterations and one.agent == agent]
+        if not scored:
+            continue
         fewest, most = (f(one.iterations for one in scored) for f in (min, max))
         over = f"{most}" if fewest == most else f"{fewest} to {most}"
-        label = f"runs, over their first {over} of 200 iterations"
-        axis.plot(ours, places, "D", color="black", markersize=4, label=label)
+        label = f"runs of {NAMES[agent]}, over the first {over} of 200 iterations"
+        where = [places[one.game] for one in scored]
+        ours = [100 * one.ours for one in scored]
+        axis.plot(ours, where, mark, color=colour, markersize=4, label=label)
         axis.legend(fontsize=8, frameon=False, loc="lower right")
     axis.margins(x=0.13, y=0.01)
     axis.tick_params(axis="y", labelsize=8, length=0)
@@ -82,13 +90,13 @@ def draw_over_games(traces: Sequence[Trace], over: Sequence[OverRuns], file: Pat
             axis.plot(_iterations(values), values, color=_colour(trace.agent), alpha=0.3, lw=0.7)
         for agent in dict.fromkeys(trace.agent for trace in traces):
             values = 100 * mean_trace(traces, agent, statistic)
-            axis.plot(_iterations(values), values, color=_colour(agent), lw=2, label=agent.upper())
+            axis.plot(_iterations(values), values, color=_colour(agent), lw=2, label=NAMES[agent])
         for one in whole:
             values = 100 * per_statistic(one.ours)[statistic]
             look = {"color": "black", "marker": "." if len(values) <= FEW else "", "markersize": 3}
             dashes = "-" if one.agent == "hgqn" else ":"
             axis.plot(
-                _iterations(values), values, dashes, label=f"{one.agent.upper()}, runs", **look
+                _iterations(values), values, dashes, label=f"{NAMES[one.agent]}, runs", **look
             )
         axis.axhline(0, color="0.6", linewidth=0.6)
         axis.set_title(name, fontsize=10)
@@ -155,7 +163,7 @@ def _explain_colours(figure: Any, panels: Sequence[Panel], font: int, *, beside:
     agents = dict.fromkeys(spread.agent for panel in panels for spread in panel.published)
     if agents:
         lines = [Line2D([], [], color=_colour(agent), linewidth=3) for agent in agents]
-        names = [f"{agent.upper()}, published mean and range of seeds" for agent in agents]
+        names = [f"{NAMES[agent]}, published mean and range of seeds" for agent in agents]
         where = {"loc": "outside upper center", "ncols": len(names) if beside else 1}
         figure.legend(lines, names, fontsize=font + 1, frameon=False, **where)
 

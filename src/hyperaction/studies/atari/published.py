@@ -12,10 +12,13 @@ from hyperaction.studies.curves import Published, find_curve, numbers, read_tabl
 ITERATION = 250_000
 """Steps of the agent in an iteration."""
 
-HYPEREDGES = {"dqn": {3}, "hgqn": {1, 2, 3}}
+HYPEREDGES = {"dqn": {3}, "hgqn": {1, 2, 3}, "rainbow": {3}, "hg-rainbow": {1, 2, 3}}
 """The orders that the agents of the paper have on the joystick's three vertices."""
 
-AGENTS = tuple(HYPEREDGES)
+PAIRS = (("dqn", "hgqn"), ("rainbow", "hg-rainbow"))
+"""Agents that the paper compares: without a hypergraph, and with one."""
+
+AGENTS = PAIRS[0]
 """The agents whose curves were published."""
 
 
@@ -37,19 +40,23 @@ class Reference(NamedTuple):
 
 
 def published(config: dict[str, Any]) -> Published | None:
-    """What was published for the agent and the game of a run with these settings, if anything.
+    """What was published for the agent and the game of a run with these settings, if anything."""
+    agent = agent_of_the_paper(config)
+    return curve(game_of(str(config["env"])), agent) if agent in AGENTS else None
 
-    A run with other settings than the paper's is set beside the paper's agent of its name and
-    hyperedges.
+
+def agent_of_the_paper(config: dict[str, Any]) -> str | None:
+    """The agent of the paper that a run in one of its games has, by its name and hyperedges.
+
+    Other settings may differ from the paper's.
     """
     name, settings = str(config["agent"]), config["settings"]
-    game = game_of(str(config["env"]))
-    if game not in GAMES or name not in HYPEREDGES:
+    if game_of(str(config["env"])) not in GAMES or name not in HYPEREDGES:
         return None
     # The highest order, -1, is that of all three vertices.
     orders = {3 if order == -1 else order for order in settings["orders"]}
     same = orders == HYPEREDGES[name] and not settings["edges"] and settings["mixer"] == "sum"
-    return curve(game, name) if same else None
+    return name if same else None
 
 
 def game_of(env: str) -> str:

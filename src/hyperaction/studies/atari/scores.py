@@ -27,16 +27,20 @@ class Relative(NamedTuple):
 
 
 class Versus(NamedTuple):
-    """Runs of both agents in a game, over the iterations that all of them have finished."""
+    """Runs of a pair of agents in a game, over the iterations that all of them have finished."""
 
     game: str
+    baseline: str
+    """The agent without a hypergraph."""
+    agent: str
+    """The one with a hypergraph."""
     iterations: int
-    dqn_runs: int
-    hgqn_runs: int
+    baseline_runs: int
+    agent_runs: int
     ours: float
     """The relative score of the runs; not a number without an iteration."""
     published: float
-    """The published one over the same iterations."""
+    """The published one over the same iterations; not a number where none was."""
 
 
 def human_normalised(score: Score, scale: Reference) -> Score:
@@ -44,9 +48,9 @@ def human_normalised(score: Score, scale: Reference) -> Score:
     return (score - scale.random) / (scale.human - scale.random)
 
 
-def relative_score(hgqn: float, dqn: float, scale: Reference) -> float:
-    """The relative human-normalised score of HGQN versus DQN: 0 where they are equal."""
-    return (hgqn - dqn) / (max(dqn, scale.human) - scale.random)
+def relative_score(score: float, baseline: float, scale: Reference) -> float:
+    """The relative human-normalised score of HGQN, say, versus DQN: 0 where they are equal."""
+    return (score - baseline) / (max(baseline, scale.human) - scale.random)
 
 
 def relative(game: str, iterations: int | None = None) -> Relative:
@@ -66,12 +70,15 @@ def per_iteration(steps: NDArray[np.int64], returns: Returns) -> Returns:
     return np.diff(np.interp(iterations, ends, total)) / ITERATION
 
 
-def versus(game: str, dqn: Sequence[Returns], hgqn: Sequence[Returns]) -> Versus:
-    """Runs of both agents in one of the games, each by its returns per iteration."""
-    most = len(curve(game, "dqn").mean)
-    shared = min(most, *(len(returns) for returns in (*dqn, *hgqn)))
+def versus(
+    game: str, pair: tuple[str, str], runs: tuple[Sequence[Returns], Sequence[Returns]]
+) -> Versus:
+    """Runs of both agents of a pair in one of the games, each by its returns per iteration."""
+    counts = (len(runs[0]), len(runs[1]))
+    shared = min(len(curve(game, "dqn").mean), *(len(each) for of in runs for each in of))
     if not shared:
-        return Versus(game, 0, len(dqn), len(hgqn), np.nan, np.nan)
-    dqn_score, hgqn_score = (float(np.mean([run[:shared] for run in runs])) for runs in (dqn, hgqn))
-    ours = relative_score(hgqn_score, dqn_score, reference(game))
-    return Versus(game, shared, len(dqn), len(hgqn), ours, relative(game, shared).relative)
+        return Versus(game, *pair, 0, *counts, np.nan, np.nan)
+    baseline, score = (float(np.mean([each[:shared] for each in of])) for of in runs)
+    ours = relative_score(score, baseline, reference(game))
+    published = relative(game, shared).relative if pair == AGENTS else np.nan
+    return Versus(game, *pair, shared, *counts, ours, published)
