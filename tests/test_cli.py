@@ -64,6 +64,7 @@ def test_mistakes_are_told_before_jax_is_loaded(args, tmp_path):
         "atari-figures",
         "bench maximise",
         "bench train",
+        "bench atari",
     ],
 )
 def test_every_command_explains_each_option_with_its_default(command):

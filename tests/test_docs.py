@@ -27,7 +27,12 @@ def test_the_code_of_a_page_runs_and_prints_what_it_says(page, capsys):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page):
-    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text())
-    for target in targets:
-        if not target.startswith("http"):
-            assert (page.parent / target).exists(), target
+    for target, anchor in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", page.read_text()):
+        if target.startswith("http"):
+            continue
+        other = page.parent / target if target else page
+        assert other.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", other.read_text(), re.MULTILINE)
+            names = [re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in headings]
+            assert anchor in names, f"{target}#{anchor}"
