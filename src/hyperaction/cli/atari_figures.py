@@ -153,8 +153,6 @@ def _versus(runs: Sequence[Played]) -> list[Versus]:
 
 def _over_games(runs: Sequence[Played]) -> list[OverRuns]:
     """Runs with the paper's hyperedges over all games that they play, human-normalised."""
-    import numpy as np
-
     from hyperaction.report.atari import OverRuns
     from hyperaction.studies import atari as study
 
@@ -165,17 +163,9 @@ def _over_games(runs: Sequence[Played]) -> list[OverRuns]:
             for game, of in _returns(runs, agent).items()
             if (finished := [each for each in of if len(each)])
         }
-        if not games:
-            continue
-        shared = min(len(each) for of in games.values() for each in of)
-        ours, published = [], []
-        for game, of in games.items():
-            mean = np.mean([each[:shared] for each in of], axis=0)
-            ours.append(study.human_normalised(mean, study.reference(game)))
-            mean = study.curve(game, agent).mean[:shared]
-            published.append(study.human_normalised(mean, study.reference(game)))
-        count = sum(len(of) for of in games.values())
-        found.append(OverRuns(agent, count, np.array(ours), np.array(published)))
+        if games:
+            count = sum(len(of) for of in games.values())
+            found.append(OverRuns(agent, count, *study.over_runs(agent, games)))
     return found
 
 

@@ -30,7 +30,7 @@ def told(error: Exception) -> str:
     """What went wrong, as people say it; the system's words have numbers."""
     if not isinstance(error, OSError) or not error.strerror or error.filename is None:
         return str(error)
-    if isinstance(error, (FileExistsError, NotADirectoryError)):
+    if isinstance(error, FileExistsError):
         return f"{error.filename} is a file, not a directory"
     return f"{error.filename}: {error.strerror}"
 

@@ -82,3 +82,18 @@ def versus(
     ours = relative_score(score, baseline, reference(game))
     published = relative(game, shared).relative if pair == AGENTS else np.nan
     return Versus(game, *pair, shared, *counts, ours, published)
+
+
+def over_runs(agent: str, runs: dict[str, list[Returns]]) -> tuple[Returns, Returns]:
+    """Human-normalised scores `[games, iterations]` of runs, by game, and the published ones.
+
+    They are over the iterations that all runs have finished.
+    """
+    curves = {game: curve(game, agent).mean for game in runs}
+    shared = min(len(each) for game, of in runs.items() for each in (*of, curves[game]))
+    ours = [
+        human_normalised(np.mean([each[:shared] for each in of], axis=0), reference(game))
+        for game, of in runs.items()
+    ]
+    published = [human_normalised(mean[:shared], reference(game)) for game, mean in curves.items()]
+    return np.array(ours), np.array(published)
