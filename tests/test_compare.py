@@ -66,8 +66,11 @@ def test_evaluations_are_counted_inside_above_and_below():
     assert "no result at the published steps" in sentence(early, spread)
 
 
-GAME = {"agent": "hgqn", "env": "ALE/BankHeist-v5"}
-GAME |= {"settings": {"orders": [1, 2, 3], "edges": [], "mixer": "sum"}}
+GAME = {
+    "env": "ALE/BankHeist-v5",
+    "agent": "hgqn",
+    "settings": {"orders": [1, 2, 3], "edges": [], "mixer": "sum"},
+}
 
 
 def test_phases_that_end_late_are_set_beside_their_own_iteration():
