@@ -15,7 +15,7 @@ from tests.test_sweeps import sweep, wait_for
 pytest.importorskip("ray")
 
 CELLS = ["tests.faulty-Faulty-v0/two/seed-0", "tests.faulty-Faulty-v0/two/seed-1"]
-
+STEPS = "12000"
 
 CLUSTER = """
 import json, sys
@@ -42,21 +42,25 @@ def cluster():
 def test_a_node_that_dies_costs_no_result(cluster, tmp_path):
     address, second = cluster
     out = tmp_path / "sweep"
-    process = sweep(out, "--ray", address, "--only", "*/two/*", "--steps", "6000")
+    process = sweep(out, "--ray", address, "--only", "*/two/*", "--steps", STEPS)
     cells = [out / cell for cell in CELLS]
-    wait_for(lambda: all(500 < read_progress(cell).step < 4000 for cell in cells), process)
+    # The window is wide: nodes do not start at the same time.
+    wait_for(lambda: all(500 < read_progress(cell).step < int(STEPS) for cell in cells), process)
     for number in second:  # As when its power fails.
         os.kill(number, signal.SIGKILL)
     stdout, stderr = process.communicate(timeout=240)
     assert process.returncode == 0, (stdout, stderr)
     assert "2 of 2 runs are done" in stdout
-    whole = tmp_path / "whole"
-    for seed, cell in enumerate(cells):
-        command = [
+    wholes = [tmp_path / "whole" / str(seed) for seed in range(2)]
+    commands = [
+        [
             sys.executable, "-m", "hyperaction", "train", "tests.faulty:Faulty-v0", "--rank", "2",
-            "--steps", "6000", "--phase-steps", "500", "--evaluation-steps", "20", "--hidden", "8",
-            "--replay-start", "80", "--no-tensorboard", "--seed", str(seed), "--out",
-            str(whole / str(seed)),
-        ]  # fmt: skip
-        subprocess.run(command, check=True, capture_output=True)
-        assert metrics(cell) == metrics(whole / str(seed))
+            "--steps", STEPS, "--phase-steps", "500", "--evaluation-steps", "20", "--hidden", "8",
+            "--replay-start", "80", "--no-tensorboard", "--seed", str(seed), "--out", str(whole),
+        ]
+        for seed, whole in enumerate(wholes)
+    ]  # fmt: skip
+    alone = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in commands]
+    for each, cell, whole in zip(alone, cells, wholes, strict=True):
+        assert each.wait() == 0
+        assert metrics(cell) == metrics(whole)
