@@ -6,7 +6,7 @@ import tempfile
 from hypothesis import settings
 
 # Compiling is slow and its time uneven; the same examples every time, so that failures repeat.
-settings.register_profile("hyperaction", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("hyperaction", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("hyperaction")
 
 # The same program is compiled once for all tests and the commands that they start.

@@ -58,7 +58,7 @@ def slow_allowed(hypergraph, mask):
 
 
 @pytest.mark.parametrize(("way", "kind"), EXACT)
-@settings(max_examples=25)
+@settings(max_examples=18)
 @given(hypergraph=hypergraphs(), seed=st.integers(0, 99), scale=st.sampled_from([1.0, 1e6, 1e-6]))
 def test_exact_ways_equal_brute_force(kind, way, hypergraph, seed, scale):
     outputs = outputs_for(hypergraph, (3,), seed) * np.float32(scale)
@@ -72,7 +72,7 @@ def test_exact_ways_equal_brute_force(kind, way, hypergraph, seed, scale):
 
 
 @pytest.mark.parametrize(("way", "kind"), EXACT)
-@settings(max_examples=15)
+@settings(max_examples=12)
 @given(hypergraph=hypergraphs(), seed=st.integers(0, 99), share=st.sampled_from([0.95, 0.6, 0.3]))
 def test_exact_ways_obey_masks_on_hyperedges(kind, way, hypergraph, seed, share):
     outputs = outputs_for(hypergraph, (4,), seed)
@@ -82,7 +82,7 @@ def test_exact_ways_obey_masks_on_hyperedges(kind, way, hypergraph, seed, share)
     assert_best(hypergraph, outputs, values, actions, allowed=slow_allowed(hypergraph, mask))
 
 
-@settings(max_examples=15)
+@settings(max_examples=12)
 @given(hypergraph=hypergraphs(), seed=st.integers(0, 99), name=st.sampled_from(sorted(MIXERS)))
 def test_every_mixer_is_maximised_with_and_without_masks(hypergraph, seed, name):
     mixer_key, state_key = jax.random.split(jax.random.key(seed))
@@ -107,7 +107,7 @@ def test_every_mixer_is_maximised_with_and_without_masks(hypergraph, seed, name)
 
 
 @NEEDS_KERNEL
-@settings(max_examples=25)
+@settings(max_examples=18)
 @given(hypergraph=hypergraphs(max_vertices=6, max_rank=2), seed=st.integers(0, 99))
 def test_branch_and_bound_proves_the_brute_force_maximum(hypergraph, seed):
     outputs = outputs_for(hypergraph, (3,), seed)
