@@ -247,6 +247,14 @@ def test_runs_of_all_games_are_scored_as_the_published_seeds(tmp_path, capsys, m
         np.testing.assert_allclose(numbers["iqm"], middle)
 
 
+def test_games_are_scored_by_their_training_also_where_they_were_evaluated(tmp_path, capsys):
+    run = write(tmp_path / "run", config(), [20.0, 115.0])  # Its evaluation is 0.
+    assert main(["table", run, "--format", "csv"]) == 0
+    assert ",1,500000,67.5," in capsys.readouterr().out  # The mean of both phases.
+    assert main(["compare", run, "--out", str(tmp_path / "curve.png")]) == 0
+    assert "2 of 2 phases between" in " ".join(capsys.readouterr().out.split())
+
+
 def test_runs_alone_are_drawn_without_the_other_games(tmp_path, capsys, monkeypatch):
     from hyperaction.report import atari_figures
 

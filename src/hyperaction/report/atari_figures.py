@@ -34,11 +34,12 @@ MARKS = {"hgqn": ("D", "black"), "hg-rainbow": ("o", "0.5")}
 """How runs are marked beside the published bars."""
 
 RUNS = ("#000000", "#009e73", "#cc79a7", "#56b4e9", "#a65628")
-GAMES = 29
-"""Over which figure 5 is."""
 DASHES = ("-", "--", ":", "-.")
 FEW = 40
 """Phases up to which a run's are marked, so that a single one is seen."""
+
+GAMES = 29
+"""Over which figure 5 is."""
 
 
 def draw_bars(bars: Sequence[Bar], against: Sequence[Versus], file: Path) -> Path:
