@@ -30,13 +30,14 @@ check: install
 
 install: $(VENV)/installed
 
-$(VENV)/installed: pyproject.toml requirements.lock setup.py $(wildcard src/hyperaction/native/*.cc src/hyperaction/native/*.h)
+$(VENV)/installed: pyproject.toml requirements.lock setup.py $(wildcard $(foreach dir,kernels kernels/conv,src/hyperaction/$(dir)/*.cc src/hyperaction/$(dir)/*.h))
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Hyperaction needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock setuptools jaxlib
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock \
 		--no-build-isolation --editable '.[$(EXTRAS)]'
+	@$(BIN)/python -c 'import sys; sys.version_info >= (3, 12) and print("PyBullet has no wheels for this Python: its domains are left out and their tests skipped (use Python 3.11)")'
 	@touch $@
 
 # Exact versions of everything these extras need. Needs uv.

@@ -1,38 +1,73 @@
-"""Builds the compiled kernel where a C++ compiler is found; the package works without it."""
+"""Builds the kernels where a C++ compiler is found; the package works without them."""
 
+from copy import copy
 from importlib.util import find_spec
 from pathlib import Path
+from platform import machine
 
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
-NATIVE = "src/hyperaction/native"
-NAMES = ("convolve", "convolve_tiles", "eliminate", "optimise", "peak", "search")
-HEADERS = ("lanes", "pairwise", "sliding", "tiles", "together")
+KERNELS = Path("src/hyperaction/kernels")
+AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mfma"]
+SETS = {"baseline": []}
+if machine() in ("x86_64", "AMD64"):
+    SETS |= {
+        "avx2": ["-mavx2", "-mfma"],
+        "avx512": [*AVX512, "-mprefer-vector-width=512"],
+        "amx": [*AVX512, "-mavx512bf16", "-mamx-tile", "-mamx-bf16"],
+    }
+"""The flags of each instruction set that kernels are compiled for (see kernels/isa.py)."""
 
 
-def kernel() -> list[Extension]:
-    """The kernel, which needs the headers that come with jaxlib."""
+def extension(isa: str, *, conv: bool) -> Extension:
+    """The kernels, or those of convolutions, for one instruction set."""
+    home = KERNELS / "conv" if conv else KERNELS
+    sources = sorted(home.glob("*.cc"))
+    if conv:  # One source is written for AMX, the others for the rest.
+        sources = [path for path in sources if (path.stem == "amx") == (isa == "amx")]
     spec = find_spec("jaxlib")
-    if spec is None or spec.origin is None:
-        return []
-    return [
-        Extension(
-            "hyperaction.native._kernel",
-            sources=[f"{NATIVE}/{name}.cc" for name in NAMES],
-            depends=[f"{NATIVE}/{name}.h" for name in HEADERS],
-            include_dirs=[str(Path(spec.origin).parent / "include")],
-            extra_compile_args=[
-                "-std=c++17",
-                "-O3",
-                "-fno-math-errno",
-                "-g0",
-                "-Wno-psabi",
-                "-Wno-attributes",
-            ],
-            language="c++",
-            optional=True,
-        )
-    ]
+    return Extension(
+        ".".join([*home.parts[1:], f"_{isa}"]),
+        sources=list(map(str, sources)),
+        depends=[str(path) for path in KERNELS.rglob("*.h")],
+        # Headers of the foreign-function interface come with jaxlib.
+        include_dirs=[str(Path(spec.origin).parent / "include")],
+        extra_compile_args=[
+            "-std=c++17",
+            "-O3",
+            "-fno-math-errno",
+            "-fno-trapping-math",
+            # Convolutions may round once where others round twice: the same bits on any machine.
+            f"-ffp-contract={'fast' if conv else 'off'}",
+            "-fvisibility-inlines-hidden",
+            "-g0",
+            "-Wno-psabi",
+            *SETS[isa],
+        ],
+        language="c++",
+        optional=True,
+    )
 
 
-setup(ext_modules=kernel())
+class Build(build_ext):
+    """Compiles the same sources with several flags, each in a directory of its own."""
+
+    def build_extension(self, ext: Extension) -> None:
+        """Compile and link one extension."""
+        own = copy(self)
+        own.build_temp = str(Path(self.build_temp) / ext.name)
+        build_ext.build_extension(own, ext)
+
+
+extensions = [
+    extension(isa, conv=conv)
+    for conv in (False, True)
+    for isa in SETS
+    if find_spec("jaxlib") and (conv or isa != "amx")  # Only convolutions use AMX.
+]
+setup(
+    ext_modules=extensions,
+    cmdclass={"build_ext": Build},
+    options={"build_ext": {"parallel": True}},
+)

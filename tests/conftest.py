@@ -2,7 +2,9 @@ import atexit
 import os
 import shutil
 import tempfile
+from functools import cache
 
+import pytest
 from hypothesis import settings
 
 # Compiling is slow and its time uneven; the same examples every time, so that failures repeat.
@@ -11,11 +13,38 @@ settings.load_profile("hyperaction")
 
 # The same program is compiled once for all tests and the commands that they start.
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-    cache = tempfile.mkdtemp(prefix="hyperaction-tests-")
-    atexit.register(shutil.rmtree, cache, ignore_errors=True)
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = cache
+    folder = tempfile.mkdtemp(prefix="hyperaction-tests-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = folder
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.05"
     os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
 # As in a run, so that those made by tests compare equal with those of commands.
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=1"
+os.environ["PJRT_NPROC"] = "1"
+
+
+@cache
+def _compiled(agent):
+    from hyperaction.training.compiled import Compiled
+
+    return Compiled(agent)
+
+
+def _shared(agent):
+    try:
+        return _compiled(agent)
+    except TypeError:  # An agent with arrays in a part of its own cannot be hashed.
+        return _compiled.__wrapped__(agent)
+
+
+@pytest.fixture(scope="module")
+def shared_programs():
+    """Agents of equal configurations share their compiled functions in this process."""
+    from hyperaction import api
+    from hyperaction.training import trainer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer, "Compiled", _shared)
+        patch.setattr(api, "Compiled", _shared)
+        yield

@@ -1,8 +1,29 @@
 """Runs that are killed in the middle of things, in one process."""
 
-from hyperaction.environments import Single
-from hyperaction.runs import Run, arrays
+import json
+
+from hyperaction.envs.guard import unguarded
+from hyperaction.envs.vector import Single
+from hyperaction.runs import Run, files
 from hyperaction.runs.checkpoints import Checkpoints
+from hyperaction.training.assembly import assemble
+from hyperaction.training.session import Session
+
+
+def train_in(out, config):
+    """Trains a run in this process, or resumes it."""
+    env = config.make_env()
+    agent, _ = assemble(config.agent_config, env)
+    env.close()
+    with Run(out, config.as_dict()) as run:
+        session = Session(config, agent, unguarded, lambda progress: None, lambda message: None)
+        session.train(run, lambda: None)
+
+
+def metrics(out):
+    """The metrics of a run, without the wall-clock time."""
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    return [{k: v for k, v in row.items() if k != "steps_per_second"} for row in rows]
 
 
 class KilledError(BaseException):
@@ -15,8 +36,8 @@ class Killer:
     def __init__(self, monkeypatch):
         self.left, self.seen = None, []
         self._watch(monkeypatch, Single, "step")
-        self._watch(monkeypatch, arrays, "save_file")
-        self._watch(monkeypatch, arrays.os, "replace")
+        self._watch(monkeypatch, files, "save_file")
+        self._watch(monkeypatch, files.os, "replace")
         self._watch(monkeypatch, Run, "log")
         self._watch(monkeypatch, Checkpoints, "_prune")
 
@@ -29,8 +50,8 @@ class Killer:
                 self.left -= 1
                 if self.left < 0:
                     if name == "log":  # Half a line is written.
-                        args[0]._metrics.write('{"kind": "tr')
-                        args[0]._metrics.flush()
+                        with (args[0].out / "metrics.jsonl").open("ab") as file:
+                            file.write(b'{"kind": "tr')
                     raise KilledError
             return work(*args, **options)
 

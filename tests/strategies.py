@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from hyperaction import Hypergraph, native
+from hyperaction import Hypergraph, kernels
 
 # Without a compiler there is no kernel to test; with one, a kernel that was not built is a failure.
-HAS_KERNEL = native.available() or any(map(shutil.which, ("c++", "g++", "clang++")))
+HAS_KERNEL = kernels.available() or any(map(shutil.which, ("c++", "g++", "clang++")))
 NEEDS_KERNEL = pytest.mark.skipif(not HAS_KERNEL, reason="no C++ compiler, so no kernel")
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from hyperaction.cli import main
-from hyperaction.report import atari as report
 from hyperaction.report.statistics import interquartile_mean
-from hyperaction.studies import atari as study
+from hyperaction.runs.directory import FORMAT
+from hyperaction.studies.atari import figures, published, report, scores
 
 HGQN = {"orders": [1, 2, 3], "edges": [], "mixer": "sum"}
 DQN = {**HGQN, "orders": [-1]}
@@ -26,32 +26,32 @@ def config(agent="hgqn", env="ALE/BankHeist-v5", **settings):
 
 
 def test_runs_find_what_was_published_for_them():
-    found = study.published(config())
+    found = published.published_curve(config())
     assert found.agent == "hgqn"
     assert found.steps.tolist() == [(iteration + 1) * 250_000 for iteration in range(200)]
     assert (found.minimum <= found.mean).all()
     assert (found.mean <= found.maximum).all()
-    assert study.published(config(orders=[1, 2, -1])).agent == "hgqn"
-    assert study.published(config("dqn", "ale_py:ALE/Zaxxon-v5")).agent == "dqn"
+    assert published.published_curve(config(orders=[1, 2, -1])).agent == "hgqn"
+    assert published.published_curve(config("dqn", "ale_py:ALE/Zaxxon-v5")).agent == "dqn"
     others = [config(orders=[1, 2]), config(edges=["0"]), config(mixer="universal")]
     others += [config("dqn", orders=[1]), config("rainbow"), config("ddpg")]
     envs = ("ALE/Pong-v5", "ALE/BankHeist-ram-v5", "CartPole-v1")
     for other in (*others, *(config(env=env) for env in envs)):
-        assert study.published(other) is None
-    assert study.game_of("ALE/Pong-v5") == "Pong"
-    assert study.game_of("CartPole-v1") == ""
+        assert published.published_curve(other) is None
+    assert published.game_of("ALE/Pong-v5") == "Pong"
+    assert published.game_of("CartPole-v1") == ""
 
 
 def test_scores_are_their_formulas():
-    scale = study.Reference(random=-10.0, human=30.0)
-    assert study.human_normalised(-10.0, scale) == 0.0
-    assert study.human_normalised(30.0, scale) == 1.0
-    assert study.relative_score(15.0, baseline=5.0, scale=scale) == 10.0 / 40.0
-    assert study.relative_score(60.0, baseline=50.0, scale=scale) == 10.0 / 60.0  # Beyond a human.
+    scale = published.Reference(random=-10.0, human=30.0)
+    assert scores.human_normalised(-10.0, scale) == 0.0
+    assert scores.human_normalised(30.0, scale) == 1.0
+    assert scores.relative_score(15.0, baseline=5.0, scale=scale) == 10.0 / 40.0
+    assert scores.relative_score(60.0, baseline=50.0, scale=scale) == 10.0 / 60.0  # Beyond a human.
 
 
 def test_zaxxon_and_stargunner_lead_and_chopper_command_trails():
-    bars = report.ordered([report.Bar(*study.relative(game)) for game in study.GAMES])
+    bars = report.ordered([scores.published_score(game) for game in published.GAMES])
     assert len(bars) == 29
     assert [bar.game for bar in bars[:2]] == ["Zaxxon", "StarGunner"]
     assert [bar.relative for bar in bars[:2]] == pytest.approx([0.5, 0.5], abs=0.04)
@@ -88,10 +88,10 @@ def there(seeds, iteration):
 @needs_reference
 def test_the_published_curves_are_the_authors(authors):
     returns, scales = authors
-    assert set(study.GAMES) == set(scales)
+    assert set(published.GAMES) == set(scales)
     for (game, agent), seeds in returns.items():
-        assert study.reference(game) == scales[game]
-        found = study.curve(game, agent)
+        assert published.reference(game) == scales[game]
+        found = published.curve(game, agent)
         values = [there(seeds, iteration) for iteration in range(200)]
         for ours, statistic in ((found.mean, np.mean), (found.minimum, min), (found.maximum, max)):
             np.testing.assert_allclose(
@@ -108,13 +108,13 @@ def test_relative_scores_are_those_of_the_authors_curves(authors):
             for agent in ("dqn", "hgqn")
         )
         expected = (hgqn - dqn) / (max(dqn, human) - random)
-        assert study.relative(game).relative == pytest.approx(expected, abs=2e-4)
+        assert scores.published_score(game).relative == pytest.approx(expected, abs=2e-4)
 
 
 @needs_reference
 def test_scores_over_games_are_those_of_every_seed(authors):
     returns, scales = authors
-    seeds = study.over_games()
+    seeds = published.seed_scores()
     assert [(s.agent, s.seed) for s in seeds] == [("dqn", k) for k in range(1, 6)] + [
         ("hgqn", k) for k in range(1, 4)
     ]
@@ -135,9 +135,8 @@ def test_a_run_is_averaged_over_the_steps_of_each_iteration():
     steps, returns = np.array([100_000, 310_000, 520_000]), np.array([1.0, 2.0, 3.0])
     each_step = np.repeat(returns, np.diff(steps, prepend=0))
     slow = [each_step[:250_000].mean(), each_step[250_000:500_000].mean()]
-    np.testing.assert_allclose(study.per_iteration(steps, returns), slow)
-    assert len(study.per_iteration(steps[:1], returns[:1])) == 0
-    assert report.ITERATION == study.ITERATION
+    np.testing.assert_allclose(scores.by_iteration(steps, returns), slow)
+    assert len(scores.by_iteration(steps[:1], returns[:1])) == 0
 
 
 def test_runs_of_both_agents_are_compared_over_the_iterations_that_all_have():
@@ -145,20 +144,22 @@ def test_runs_of_both_agents_are_compared_over_the_iterations_that_all_have():
         [np.array([100.0, 200.0, 999.0])],
         [np.array([200.0, 300.0]), np.array([0.0, 500.0])],
     )
-    found = study.versus("BankHeist", ("dqn", "hgqn"), (dqn, hgqn))
+    found = scores.versus("BankHeist", ("dqn", "hgqn"), (dqn, hgqn))
     assert found[:6] == ("BankHeist", "dqn", "hgqn", 2, 1, 2)
     assert found.ours == pytest.approx((250.0 - 150.0) / (753.1 - 14.2))
-    published = [study.curve("BankHeist", agent).mean[:2].mean() for agent in ("hgqn", "dqn")]
-    assert found.published == pytest.approx((published[0] - published[1]) / (753.1 - 14.2))
-    assert study.versus("BankHeist", ("dqn", "hgqn"), (dqn, [np.array([])])).iterations == 0
-    rainbow = study.versus("BankHeist", ("rainbow", "hg-rainbow"), (dqn, hgqn))
+    means = [published.curve("BankHeist", agent).mean[:2].mean() for agent in ("hgqn", "dqn")]
+    assert found.published == pytest.approx((means[0] - means[1]) / (753.1 - 14.2))
+    assert scores.versus("BankHeist", ("dqn", "hgqn"), (dqn, [np.array([])])).iterations == 0
+    rainbow = scores.versus("BankHeist", ("rainbow", "hg-rainbow"), (dqn, hgqn))
     assert rainbow.ours == found.ours
     assert np.isnan(rainbow.published)
 
 
 def write(out, config, returns, phase=250_000):
     out.mkdir(parents=True)
-    (out / "config.json").write_text(json.dumps({**config, "seed": 0, "steps": 10}))
+    (out / "config.json").write_text(
+        json.dumps({**config, "seed": 0, "steps": 10, "format": FORMAT})
+    )
     rows = [{"kind": "train", "step": phase * (k + 1), "return": r} for k, r in enumerate(returns)]
     rows.insert(1, {"kind": "eval", "step": phase, "return": 0.0})
     rows.append({"kind": "train", "step": phase * 99, "episodes": 0})  # No episode ended in it.
@@ -166,7 +167,7 @@ def write(out, config, returns, phase=250_000):
     return str(out)
 
 
-def test_published_figures_and_runs_are_drawn_and_told(tmp_path, capsys):
+def test_published_figures_and_runs_are_drawn_and_summarised(tmp_path, capsys):
     runs = [
         write(tmp_path / "dqn/seed-0", config("dqn"), [20.0, 40.0, 60.0]),
         write(tmp_path / "hgqn/seed-0", config(), [30.0, 90.0]),
@@ -181,21 +182,28 @@ def test_published_figures_and_runs_are_drawn_and_told(tmp_path, capsys):
     out = tmp_path / "all"
     twice = f"{tmp_path}/dqn/../rank-1"  # The same run by another path counts once.
     assert main(["atari-figures", "--published", *runs, twice, "--out", str(out)]) == 0
-    told = capsys.readouterr().out
-    assert "Zaxxon (+52.7%) and Star Gunner (+48.8%) lead, Chopper Command (-11.7%) trails." in told
-    assert "HGQN is above DQN in 20 of 29 games" in told
-    assert "hgqn/seed-0: hgqn in Bank Heist, return 90.0 at step 500,000; published there:" in told
-    assert told.count("rank-1: hgqn in Bank Heist, return 30.0 at step 250,000; nothing") == 1
-    assert "hgqn/seed-0: the published agents played another version of this game" in told
-    assert "short: the published agents played another" not in told  # Alien's is the same.
-    assert "rank-1: the published agents" not in told  # Nothing was published for it.
-    assert "pong: hgqn in Pong, return -20.0 at step 500,000; nothing is published" in told
-    assert "short: hgqn in Alien, return 9.0 at step 10,000; the published curve goes from" in told
-    assert "Alien, 1 run of HGQN versus 1 run of DQN: no relative score yet" in told
+    printed = capsys.readouterr().out
+    assert (
+        "Zaxxon (+52.7%) and Star Gunner (+48.8%) lead, Chopper Command (-11.7%) trails." in printed
+    )
+    assert "HGQN is above DQN in 20 of 29 games" in printed
+    assert (
+        "hgqn/seed-0: hgqn in Bank Heist, return 90.0 at step 500,000; published at that step:"
+        in printed
+    )
+    assert printed.count("rank-1: hgqn in Bank Heist, return 30.0 at step 250,000; nothing") == 1
+    assert "hgqn/seed-0: the published agents played a different version of this game" in printed
+    assert "short: the published agents played a different" not in printed  # Alien's is the same.
+    assert "rank-1: the published agents" not in printed  # Nothing was published for it.
+    assert "pong: hgqn in Pong, return -20.0 at step 500,000; nothing is published" in printed
+    assert "short: hgqn in Alien, return 9.0 at step 10,000; the published curve is from" in printed
+    assert "Alien, 1 run of HGQN versus 1 run of DQN: no relative score yet" in printed
     ours = 100 * 30.0 / (753.1 - 14.2)
-    assert f"1 run of DQN, iterations 1 to 2: relative score {ours:+.1f}%, published +" in told
+    assert f"1 run of DQN, iterations 1 to 2: relative score {ours:+.1f}%, published +" in printed
     ours_alone = 100 * (60.0 - 14.2) / (753.1 - 14.2)
-    assert f"HGQN in 1 game (1 run), iterations 1 to 2, human-normalised: {ours_alone:.1f}%" in told
+    assert (
+        f"HGQN in 1 game (1 run), iterations 1 to 2, human-normalised: {ours_alone:.1f}%" in printed
+    )
     drawings = [f"atari-{name}.png" for name in ("bars", "curves", "median-mean", "runs")]
     assert sorted(file.name for file in out.iterdir()) == [*drawings, "atari.json"]
     numbers = json.loads((out / "atari.json").read_text())
@@ -204,7 +212,7 @@ def test_published_figures_and_runs_are_drawn_and_told(tmp_path, capsys):
     assert [run["name"] for run in numbers["runs"]][:3] == ["dqn/seed-0", "hgqn/seed-0", "rank-1"]
     rainbows = 100 * 37.0 / (753.1 - 14.2)
     pair = "Bank Heist, 1 run of HG-Rainbow versus 1 run of Rainbow, iteration 1: relative score"
-    assert f"{pair} {rainbows:+.1f}%\n" in told
+    assert f"{pair} {rainbows:+.1f}%\n" in printed
     alien, bank_heist, rainbow = numbers["relative"]
     assert (rainbow["agent"], rainbow["published"]) == ("hg-rainbow", None)
     assert alien["ours"] is None
@@ -213,32 +221,30 @@ def test_published_figures_and_runs_are_drawn_and_told(tmp_path, capsys):
 
 def test_runs_of_all_games_are_scored_as_the_published_seeds(tmp_path, capsys, monkeypatch):
     """Runs that are the published means have the published relative scores."""
-    from hyperaction.report import atari_figures
-
     drawn = {}
     for name in ("draw_bars", "draw_over_games"):
-        draw = getattr(atari_figures, name)
+        draw = getattr(figures, name)
         keep = lambda *args, name=name, draw=draw: (drawn.update({name: args[1]}), draw(*args))[1]  # noqa: E731
-        monkeypatch.setattr(atari_figures, name, keep)
-    monkeypatch.setattr(atari_figures, "draw_panels", lambda panels, file, **more: file)
-    for game in study.GAMES:
-        for agent in study.AGENTS:
-            returns = study.curve(game, agent).mean.tolist()
+        monkeypatch.setattr(figures, name, keep)
+    monkeypatch.setattr(figures, "draw_panels", lambda panels, file, **more: file)
+    for game in published.GAMES:
+        for agent in published.AGENTS:
+            returns = published.curve(game, agent).mean.tolist()
             write(tmp_path / game / agent, config(agent, f"ALE/{game}-v5"), returns)
     out = tmp_path / "out"
     assert main(["atari-figures", "--published", str(tmp_path), "--out", str(out)]) == 0
-    told = capsys.readouterr().out
-    assert "HGQN in 29 games (29 runs), iterations 1 to 200, human-normalised over these" in told
+    printed = capsys.readouterr().out
+    assert "HGQN in 29 games (29 runs), iterations 1 to 200, human-normalised over these" in printed
     assert len(drawn["draw_bars"]) == 29
     for versus in drawn["draw_bars"]:
         assert versus.ours == pytest.approx(versus.published)
-        assert versus.ours == pytest.approx(study.relative(versus.game).relative)
+        assert versus.ours == pytest.approx(scores.published_score(versus.game).relative)
     for over in drawn["draw_over_games"]:
         np.testing.assert_allclose(over.ours, over.published)
         slow = [
             [(mean - scale.random) / (scale.human - scale.random) for mean in curve.mean]
-            for game in study.GAMES
-            for scale, curve in [(study.reference(game), study.curve(game, over.agent))]
+            for game in published.GAMES
+            for scale, curve in [(published.reference(game), published.curve(game, over.agent))]
         ]
         numbers = json.loads((out / "atari.json").read_text())["over_games_of_runs"][over.agent]
         np.testing.assert_allclose(numbers["median"], np.median(slow, axis=0))
@@ -256,12 +262,10 @@ def test_games_are_scored_by_their_training_also_where_they_were_evaluated(tmp_p
 
 
 def test_runs_alone_are_drawn_without_the_other_games(tmp_path, capsys, monkeypatch):
-    from hyperaction.report import atari_figures
-
     drawn = []
-    draw = atari_figures.draw_panels
+    draw = figures.draw_panels
     monkeypatch.setattr(
-        atari_figures,
+        figures,
         "draw_panels",
         lambda panels, *args, **more: (drawn.extend(panels), draw(panels, *args, **more))[1],
     )
@@ -279,19 +283,23 @@ def test_runs_alone_are_drawn_without_the_other_games(tmp_path, capsys, monkeypa
 @pytest.mark.parametrize(
     ("env", "returns", "message"),
     [
-        ("CartPole-v1", [1.0], "is a run of CartPole-v1, which is no Atari game such as ALE/Alien"),
+        (
+            "CartPole-v1",
+            [1.0],
+            "is a run of CartPole-v1, which is not an Atari game such as ALE/Alien",
+        ),
         ("ALE/Alien-v5", [], "has no finished phase yet"),
-        ("ALE/Alien-v5", [1.0, np.nan], "returns are no numbers, or steps do not grow"),
+        ("ALE/Alien-v5", [1.0, np.nan], "returns are not finite, or steps do not increase"),
         ("ALE/Alien-v5", ["much"], "a phase lacks its step or return"),
     ],
 )
-def test_runs_that_cannot_be_drawn_are_told_in_one_line(env, returns, message, tmp_path, capsys):
+def test_runs_that_cannot_be_drawn_are_refused_in_one_line(env, returns, message, tmp_path, capsys):
     run = write(tmp_path / "run", config(env=env), returns)
     assert main(["atari-figures", "--published", run, "--out", str(tmp_path / "out")]) == 1
-    told = capsys.readouterr()
-    assert message in told.err
-    assert told.err.count("\n") == 1
-    assert told.out == ""
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
     assert not (tmp_path / "out").exists()
 
 

@@ -13,8 +13,10 @@ import optax
 import pytest
 
 from hyperaction import Hypergraph
-from hyperaction.report import bandits as report
-from hyperaction.studies.bandits.prediction import Predictor, start, train
+from hyperaction.cli import main
+from hyperaction.runs.lock import locked
+from hyperaction.studies.bandits import report
+from hyperaction.studies.bandits.prediction import Predictor, init, train
 from hyperaction.studies.bandits.problem import ACTIVATIONS, reward_function
 from hyperaction.studies.bandits.settings import MODELS
 
@@ -101,7 +103,7 @@ def test_another_seed_gives_other_errors(study, tmp_path):
     assert done.returncode == 0
     same = [row for row in (out / "rms.csv").read_text().splitlines() if ",sum-r1," in row]
     assert (tmp_path / "rms.csv").read_text().splitlines()[1:] != same
-    assert "cannot be told" in done.stdout
+    assert "undecided" in done.stdout
 
 
 def test_ctrl_c_says_how_to_continue_and_leaves_no_process(tmp_path):
@@ -113,9 +115,9 @@ def test_ctrl_c_says_how_to_continue_and_leaves_no_process(tmp_path):
         assert process.poll() is None
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, message = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said == "hyperaction: stopped; run the same command to continue\n"
+    assert message == "hyperaction: stopped; rerun the same command to resume\n"
     deadline = time.monotonic() + 30
     while alive(process.pid) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -140,6 +142,13 @@ def test_a_directory_of_other_settings_is_refused(study):
     assert sorted((file, file.stat().st_mtime_ns) for file in out.rglob("*")) == before
 
 
+def test_two_studies_do_not_share_a_directory(tmp_path, capsys):
+    with locked(tmp_path):
+        assert main(["bandits", *TINY, "--out", str(tmp_path)]) == 1
+    assert "another process" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["lock"]
+
+
 def test_a_damaged_cell_is_named(study, tmp_path):
     (tmp_path / "cells").mkdir()
     (tmp_path / "cells" / "2-tabular.npz").write_bytes(b"PK\x03\x04 torn")
@@ -152,7 +161,7 @@ def test_a_damaged_cell_is_named(study, tmp_path):
 def test_training_in_pieces_equals_training_at_once():
     keys = jax.random.split(jax.random.key(0), 2)
     rewards = jnp.asarray(np.stack([reward_function(3, (0, trial)) for trial in range(2)]))
-    fresh = jax.vmap(lambda key: start(MODELS["universal-r2"], 3, key))
+    fresh = jax.vmap(lambda key: init(MODELS["universal-r2"], 3, key))
     _, whole = train(fresh(keys), rewards, keys, jnp.asarray(0), 4)
     learners, first = train(fresh(keys), rewards, keys, jnp.asarray(0), 2)
     _, second = train(learners, rewards, keys, jnp.asarray(2), 2)
@@ -183,7 +192,7 @@ def test_training_equals_one_slow_update_after_the_other(name):
     for step in range(100):
         predictor, state = slow_update(predictor, state, step)
     expected = np.sqrt(np.mean((predictor(actions) - rewards) ** 2))
-    learners = jax.vmap(lambda key: start(model, 3, key))(key[None])
+    learners = jax.vmap(lambda key: init(model, 3, key))(key[None])
     _, errors = train(learners, rewards[None], key[None], jnp.asarray(0), 1)
     np.testing.assert_allclose(errors, [[expected]], rtol=1e-4)
 

@@ -7,15 +7,17 @@ import pytest
 from tests.strategies import HAS_KERNEL
 
 
-def test_the_maximise_benchmark_measures_every_case(tmp_path):
-    args = ["bench", "maximise", "--states", "2", "--repeats", "1", "--peer-states", "1"]
-    done = subprocess.run(
-        [sys.executable, "-m", "hyperaction", *args, "--out", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def bench(*args):
+    """What a benchmark prints."""
+    command = [sys.executable, "-m", "hyperaction", "bench", *args]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_maximise_benchmark_measures_every_case(tmp_path):
+    args = ["maximise", "--states", "2", "--repeats", "1", "--peer-states", "1"]
+    printed = bench(*args, "--out", str(tmp_path))
     rows = json.loads((tmp_path / "maximise.json").read_text())
     assert {row["case"] for row in rows["exact"]} >= {"HalfCheetah rank 3", "Ant rank 2"}
     assert all(row["exact"] and row["forward passes"] > 0 for row in rows["exact"])
@@ -25,18 +27,12 @@ def test_the_maximise_benchmark_measures_every_case(tmp_path):
     assert all(row["largest loss"] < 0.005 for row in rows["large"])
     assert len({row["series"] for row in rows["growth"]}) == 4
     assert (tmp_path / "maximise-growth.png").read_bytes().startswith(b"\x89PNG")
-    assert "The exact maximum of a batch" in done.stdout
+    assert "The exact maximum of a batch" in printed
 
 
 def test_the_train_benchmark_splits_a_step(tmp_path):
-    args = ["bench", "train", "--ranks", "1", "--steps", "20", "--repeats", "1"]
-    done = subprocess.run(
-        [sys.executable, "-m", "hyperaction", *args, "--peer-steps", "0", "--out", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    args = ["train", "--ranks", "1", "--steps", "20", "--repeats", "1"]
+    printed = bench(*args, "--peer-steps", "0", "--out", str(tmp_path))
     found = json.loads((tmp_path / "train.json").read_text())
     shares = {name: share for name, share in found["split"]["1"].items() if name != "milliseconds"}
     assert set(shares) == {"environment", "update", "acting", "replay", "logging", "rest"}
@@ -45,19 +41,13 @@ def test_the_train_benchmark_splits_a_step(tmp_path):
     assert shares["update"] > shares["replay"] > 0.0
     assert found["floor"]["times floor"] > 0.5
     assert 0.1 < found["starts"]["1"]["gigabytes"] < 3.0
-    assert "times its floor" in " ".join(done.stdout.split())
+    assert "times its floor" in " ".join(printed.split())
 
 
 def test_the_atari_benchmark_splits_a_step(tmp_path):
     pytest.importorskip("ale_py")
-    args = ["bench", "atari", "--steps", "8", "--repeats", "1", "--peer-steps", "0"]
-    done = subprocess.run(
-        [sys.executable, "-m", "hyperaction", *args, "--out", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    args = ["atari", "--steps", "8", "--repeats", "1", "--peer-steps", "0"]
+    printed = bench(*args, "--out", str(tmp_path))
     found = json.loads((tmp_path / "atari.json").read_text())
     for agent in ("dqn", "hgqn"):
         shares = dict(found["split"][agent])
@@ -68,4 +58,4 @@ def test_the_atari_benchmark_splits_a_step(tmp_path):
         assert sum(shares.values()) == pytest.approx(1.0)
         assert shares["update"] > shares["sampling"] > 0.0
     assert 7.0 < found["replay_gigabytes"] < 7.5
-    assert "A million frames take 7.14 GB" in " ".join(done.stdout.split())
+    assert "A million frames take 7.14 GB" in " ".join(printed.split())

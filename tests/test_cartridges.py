@@ -7,21 +7,23 @@ import gymnasium
 import numpy as np
 import pytest
 
-from hyperaction import environments
 from hyperaction.cli import main
-from hyperaction.environments import Single
-from hyperaction.environments.atari import JOYSTICK
-from hyperaction.environments.cartridges import GYM, checksum, is_published_otherwise
+from hyperaction.envs.atari import JOYSTICK
+from hyperaction.envs.make import make
+from hyperaction.envs.roms import GYM, checksum, is_published_otherwise
+from hyperaction.envs.vector import Single
 from hyperaction.studies.atari import GAMES
 from hyperaction.sweeps import grid as grids
 
 ale_py = pytest.importorskip("ale_py")
 
+pytestmark = pytest.mark.usefixtures("shared_programs")
+
 GAME = "ALE/BankHeist-v5"
 SHORT = [
-    "--agent", "hgqn", "--total-width", "14", "--minibatch", "4", "--replay-start", "60",
-    "--replay-size", "400", "--update-period", "20", "--steps", "120", "--phase-steps", "60",
-    "--max-episode-steps", "30", "--no-tensorboard",
+    "--agent", "hgqn", "--total-width", "14", "--batch-size", "4", "--learning-starts", "60",
+    "--buffer-size", "400", "--train-frequency", "20", "--steps", "120", "--phase-steps", "60",
+    "--max-episode-steps", "30", "--loggers",
 ]  # fmt: skip
 
 
@@ -33,7 +35,7 @@ def inserted(folder, game, name="bank_heist"):
 
 def seen(roms, steps=60):
     """What random play sees and gets."""
-    game = Single(environments.make(GAME, roms=str(roms) if roms else ""))
+    game = Single(make(GAME, roms=str(roms) if roms else ""))
     game.reset(0)
     random, found = np.random.default_rng(0), [game.observation]
     rewards = 0.0
@@ -62,23 +64,31 @@ def test_another_known_version_is_what_is_played(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("make", "args", "told"),
+    ("make", "args", "message"),
     [
-        (lambda _: None, [GAME], "--roms {roms} is no directory"),
+        (lambda _: None, [GAME], "--roms {roms} is not a directory"),
         (lambda roms: roms.mkdir(), [GAME], "--roms {roms} holds no bank_heist.bin"),
-        (lambda roms: inserted(roms, "berzerk"), [GAME], "bank_heist.bin is no known version of"),
-        (lambda roms: inserted(roms, "pong"), ["ALE/Pung-v5"], "did you mean ALE/Pong-v5?"),
+        (
+            lambda roms: inserted(roms, "berzerk"),
+            [GAME],
+            "bank_heist.bin is not a known version of",
+        ),
+        (lambda roms: inserted(roms, "pong"), ["ALE/Pung-v5"], "did you mean 'ALE/Pong-v5'?"),
         (lambda roms: inserted(roms, "pong"), ["CartPole-v1"], "--roms is for games of ALE/, not"),
-        (lambda roms: inserted(roms, "bank_heist"), [GAME, "--envs", "2"], "one game at a time"),
+        (
+            lambda roms: inserted(roms, "bank_heist"),
+            [GAME, "--num-envs", "2"],
+            "one game at a time",
+        ),
     ],
 )
-def test_cartridges_that_cannot_be_played_are_told_in_one_line(make, args, told, tmp_path, capsys):
+def test_cartridges_that_cannot_be_played_are_refused(make, args, message, tmp_path, capsys):
     roms, out = tmp_path / "roms", tmp_path / "run"
     make(roms)
     assert main(["train", *args, "--roms", str(roms), "--out", str(out)]) != 0
-    said = capsys.readouterr().err
-    assert told.format(roms=roms) in said
-    assert said.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert message.format(roms=roms) in printed
+    assert printed.count("\n") == 1
     assert not out.exists()
 
 
@@ -99,9 +109,9 @@ def test_a_run_is_played_with_the_cartridge_that_it_was_trained_with(tmp_path, c
 
 def test_a_sweep_gives_its_cartridges_to_every_run():
     cells = grids.chosen(grids.load("paper-atari"), seeds=1, roms="there")
-    assert {cell.options.roms for cell in cells} == {"there"}
+    assert {cell.config.roms for cell in cells} == {"there"}
     assert all(cell.args[-2:] == ("--roms", "there") for cell in cells)
-    assert "roms" not in grids.load("paper-atari").cells[0].options.config()
+    assert "roms" not in grids.load("paper-atari").cells[0].config.as_dict()
 
 
 def test_games_with_another_version_are_those_that_ale_py_has_otherwise():

@@ -1,10 +1,11 @@
 import json
+import os
 import subprocess
 import sys
 
 import pytest
 
-from hyperaction.cli.command import COMMANDS
+from hyperaction.cli.main import COMMANDS
 
 
 def hyperaction(*args, **options):
@@ -16,10 +17,10 @@ def hyperaction(*args, **options):
 def test_help_lists_every_command_by_what_a_person_wants():
     done = hyperaction("--help")
     assert done.returncode == 0
-    for group, commands in COMMANDS.items():
-        assert f"{group}:" in done.stdout
-        for name in commands:
-            assert f"  {name} " in done.stdout
+    for name, command in COMMANDS.items():
+        assert f"{command.group}:" in done.stdout
+        assert f"  {name} " in done.stdout
+        assert command.help in done.stdout
     assert all(len(line) <= 88 for line in done.stdout.splitlines())
 
 
@@ -36,7 +37,7 @@ def test_help_loads_nothing_heavy():
 @pytest.mark.parametrize(
     "args", [["--rank", "9"], ["--edges", "0", "1,7"], ["--steps", "0"], ["--mixer", "summ"]]
 )
-def test_mistakes_are_told_before_jax_is_loaded(args, tmp_path):
+def test_mistakes_are_reported_before_jax_is_loaded(args, tmp_path):
     code = (
         "import sys; from hyperaction.cli import main;"
         "assert main(['train', 'CartPole-v1', *sys.argv[1:]]) in (1, 2);"
@@ -68,42 +69,50 @@ def test_mistakes_are_told_before_jax_is_loaded(args, tmp_path):
     ],
 )
 def test_every_command_explains_each_option_with_its_default(command):
-    done = hyperaction(*command.split(), "--help", env={"COLUMNS": "80", "PATH": ""})
+    done = hyperaction(*command.split(), "--help", env={**os.environ, "COLUMNS": "80"})
     assert done.returncode == 0
-    options = [line for line in done.stdout.splitlines() if line.startswith("│ --")]
+    options = [line for line in done.stdout.splitlines() if line.startswith("  --")]
     assert options
-    explained = done.stdout[done.stdout.index("─ options ─") :]
-    assert explained.count("(default:") == len(options)
+    assert done.stdout.count("(default:") == len(options)
 
 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["bandit"], "no command is called 'bandit'; did you mean 'bandits'?"),
+        (["bandit"], "unknown command 'bandit'; did you mean 'bandits'?"),
         (
             ["frobnicate"],
-            "there is train, sweep, evaluate, compare, table, explain, video, report, watch",
+            "choose from train, sweep, evaluate, compare, table, explain, video, report, watch",
         ),
-        (["bench", "maximize"], "no benchmark is called 'maximize'; did you mean 'maximise'?"),
-        (["train"], "Missing from hyperaction train: ENV"),
-        (["train", "CartPol-v1"], "no environment CartPol-v1; did you mean CartPole-v1?"),
-        (["train", "CartPole-v1", "--agent", "hgq"], "invalid choice 'hgq' for argument '--agent'"),
+        (["bench", "maximize"], "unknown benchmark 'maximize'; did you mean 'maximise'?"),
+        (["train"], "ENV is missing (hyperaction train --help)"),
+        (["train", "CartPol-v1"], "unknown environment 'CartPol-v1'; did you mean 'CartPole-v1'?"),
+        (
+            ["train", "CartPole-v1", "--agent", "hgq"],
+            "--agent: unknown agent 'hgq'; did you mean 'hgqn'?",
+        ),
         (["train", "CartPole-v1", "--rank", "9"], "order 2 on 1 vertex; allowed are 1 to 1"),
-        (["train", "CartPole-v1", "--steps", "0"], "--steps 0 is below 1"),
-        (["train", "CartPole-v1", "--mixer", "summ"], "invalid choice 'summ'"),
+        (["train", "CartPole-v1", "--steps", "0"], "--steps must be at least 1, not 0"),
+        (
+            ["train", "CartPole-v1", "--mixer", "summ"],
+            "--mixer: unknown name 'summ'; did you mean 'sum'?",
+        ),
         (
             ["sweep", "paper-fysical"],
-            "there is no grid paper-fysical, neither a file nor a name; did",
+            "unknown grid 'paper-fysical'; did you mean 'paper-physical'?",
         ),
         (["sweep", "paper-physical", "--only", "x*"], "--only x* fits no run of paper-physical"),
         (["sweep", "paper-physical", "--seeds", "10"], "--seeds 10: paper-physical has 9"),
-        (["table", "nowhere"], "no run with an evaluation was found in nowhere"),
-        (["bandits", "--size", "5"], "Unrecognized options: --size, 5; did you mean --sizes?"),
-        (["bandits", "--trials", "many"], "--trials: invalid literal for int"),
-        (["bandits", "--trials", "0"], "--trials 0 is not in 1 to 100000; the nearest is 1"),
-        (["bandits", "--sizes", "5", "5"], "--sizes names 5 twice"),
+        (["table", "nowhere"], "no run with an evaluation found in nowhere"),
+        (["bandits", "--size", "5"], "unknown option --size; did you mean --sizes?"),
+        (["bandits", "--trials", "many"], "--trials 'many' is not a whole number"),
+        (["bandits", "--trials", "0"], "--trials must be from 1 to 100000, not 0"),
+        (["bandits", "--sizes", "5", "5"], "--sizes contains 5 twice"),
         (["bandits", "--sizes"], "--sizes is empty"),
-        (["bandits", "--models", "tabula"], "invalid choice 'tabula' for argument '--models'"),
+        (
+            ["bandits", "--models", "tabula"],
+            "--models: unknown name 'tabula'; did you mean 'tabular'?",
+        ),
         (["bandits", "--out", "/dev/null/here"], "Not a directory"),
         (["atari-figures"], "nothing to draw: give --published, the directories of runs, or both"),
         (["atari-figures", "--publish"], "did you mean --published? (hyper"),
@@ -111,19 +120,13 @@ def test_every_command_explains_each_option_with_its_default(command):
         (["atari-figures", "--published", "--out", "/dev/null/here"], "Not a directory"),
     ],
 )
-def test_a_mistake_is_told_in_one_line(args, message, tmp_path):
+def test_a_mistake_is_reported_in_one_line(args, message, tmp_path):
     done = hyperaction(*args, cwd=tmp_path)
     assert done.returncode in (1, 2)
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stdout == "" or "training" in done.stdout
     assert not list(tmp_path.iterdir())
-
-
-def test_a_terminal_without_frames_gets_the_same_line(tmp_path):
-    args = ("bandits", "--size", "5")
-    plain = hyperaction(*args, env={"PYTHONIOENCODING": "ascii", "LC_ALL": "C"})
-    assert plain.stderr == hyperaction(*args).stderr
 
 
 def test_no_command_at_all_shows_the_help():

@@ -4,9 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hyperaction.report.compare import Curve, grouped, inside, sentence, table
+from hyperaction.report.curves import Curve, count_inside, group_curves, sentence, table
 from hyperaction.studies import atari
-from hyperaction.studies.physical import published
+from hyperaction.studies.physical import published_curve
 
 CONFIG = {
     "env": "HalfCheetahBulletEnv-v0",
@@ -20,7 +20,7 @@ def changed(**settings):
 
 
 def test_runs_find_what_was_published_for_them():
-    found = published(CONFIG)
+    found = published_curve(CONFIG)
     assert found.agent == "hgqn-r2-sum"
     assert found.steps[0] == 10_000
     assert found.steps[-1] == 3_000_000
@@ -29,11 +29,11 @@ def test_runs_find_what_was_published_for_them():
     # The means that the authors' figures show: 920 at 300,000 steps, 2001 at a million.
     late = found.mean[-10:].mean()
     assert late == pytest.approx(2509, abs=5)
-    assert published({**CONFIG, "agent": "bdqn"}).agent == "bdqn"
-    assert published(changed(mixer="mean")).agent == "hgqn-r2-sum"
+    assert published_curve({**CONFIG, "agent": "bdqn"}).agent == "bdqn"
+    assert published_curve(changed(mixer="mean")).agent == "hgqn-r2-sum"
     for other in (changed(orders=[2]), changed(edges=["0"]), changed(mixer="universal")):
-        assert published(other) is None
-    assert published({**CONFIG, "env": "CartPole-v1"}) is None
+        assert published_curve(other) is None
+    assert published_curve({**CONFIG, "env": "CartPole-v1"}) is None
 
 
 REFERENCE = Path(__file__).parent.parent.parent / "shared" / "reference" / "physical_published.csv"
@@ -43,7 +43,7 @@ REFERENCE = Path(__file__).parent.parent.parent / "shared" / "reference" / "phys
 def test_the_published_table_is_the_authors():
     with REFERENCE.open() as file:
         rows = [row for row in csv.DictReader(file) if row["agent"] == "hgqn-r2-sum"]
-    found = published(CONFIG)
+    found = published_curve(CONFIG)
     for step in (10_000, 300_000, 3_000_000):
         returns = [
             float(row["eval_return"])
@@ -56,11 +56,11 @@ def test_the_published_table_is_the_authors():
 
 
 def test_evaluations_are_counted_inside_above_and_below():
-    spread = published(CONFIG)
+    spread = published_curve(CONFIG)
     steps = np.array([500, 10_000, 20_000, 30_000, 4_000_000])
     returns = np.array([0.0, spread.maximum[0] + 1, spread.minimum[1] - 1, spread.mean[2], 0.0])
     curve = Curve("mine", "HalfCheetahBulletEnv-v0", steps, returns)
-    assert inside(curve, spread) == {"inside": 1, "above": 1, "below": 1}
+    assert count_inside(curve, spread) == {"inside": 1, "above": 1, "below": 1}
     assert "1 of 3 phases" in sentence(curve, spread)
     early = curve._replace(steps=steps[:1], returns=returns[:1])
     assert "no result at the published steps" in sentence(early, spread)
@@ -74,24 +74,24 @@ GAME = {
 
 
 def test_phases_that_end_late_are_set_beside_their_own_iteration():
-    spread = atari.published(GAME)
+    spread = atari.published_curve(GAME)
     curves = [
         Curve("a", GAME["env"], np.array([251_000, 507_000]), spread.minimum[:2]),
         Curve("b", GAME["env"], np.array([270_000, 560_000]), spread.maximum[:2]),
     ]
     for curve in curves:
-        assert inside(curve, spread) == {"inside": 2, "above": 0, "below": 0}
-    [group] = grouped([(curve, spread) for curve in curves])
+        assert count_inside(curve, spread) == {"inside": 2, "above": 0, "below": 0}
+    [group] = group_curves([(curve, spread) for curve in curves])
     columns = [list(column.cells) for column in table(group, rows=9).columns]
     assert columns[0] == ["270,000", "560,000"]
     assert columns[1:3] == [columns[4], columns[5]]  # The published minimum and maximum.
 
 
 def test_runs_of_the_same_agent_and_domain_share_a_table():
-    spread = published(CONFIG)
+    spread = published_curve(CONFIG)
     steps = np.arange(1, 31) * 10_000
     curves = [Curve(name, CONFIG["env"], steps, steps / 300.0) for name in ("a", "b")]
-    groups = grouped([(curves[0], spread), (curves[1], spread), (curves[0], None)])
+    groups = group_curves([(curves[0], spread), (curves[1], spread), (curves[0], None)])
     assert [len(group.curves) for group in groups] == [2, 1]
     found = table(groups[0], rows=4)
     assert found.row_count == 4

@@ -1,4 +1,4 @@
-"""Every way to convolve against one that takes one place after the other."""
+"""Convolutions on every instruction set, against one position after the other."""
 
 import os
 import subprocess
@@ -12,41 +12,42 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hyperaction import native
-from hyperaction.convolutions import Sliding, _slide, slide
-from hyperaction.native import tiles
+from hyperaction import kernels
+from hyperaction.kernels import isa
+from hyperaction.kernels.conv import ConvSpec, amx, bytes_gradient, conv2d
+from hyperaction.kernels.conv.conv2d import conv2d_xla
 
-HAS_TILES = native.available() and tiles.allowed()
-WAYS = [*(["tiles"] if HAS_TILES else []), *(["kernel"] if native.available() else []), "xla"]
+SETS = [*kernels.machine_sets(), isa.NONE]
+HAS_AMX = isa.AMX in SETS
+FLOAT_SETS = [isa.AMX, isa.NONE] if HAS_AMX else [isa.NONE]
+"""Those with kernels of their own for floats; the others leave them to XLA."""
 TOLERANCE = 2**-15
-"""Of the largest number: tiles take numbers of 16 bits, others of 24."""
+"""Of the largest number: AMX takes numbers of 16 bits, others of 24."""
 
 
-@pytest.fixture(params=WAYS)
-def way(request, monkeypatch):
-    """A way to convolve; the others are out of reach."""
-    if request.param == "xla":
-        monkeypatch.setattr(native, "available", lambda: False)
-    with jax.default_matmul_precision("default" if request.param == "tiles" else "highest"):
-        yield request.param
+@pytest.fixture(params=FLOAT_SETS)
+def instructions(request, monkeypatch):
+    """An instruction set; the others are out of reach."""
+    monkeypatch.setenv(isa.VARIABLE, request.param)
+    return request.param
 
 
-def slow(weight, images, back, how):
-    """What comes out, and the gradients of the weights and images, one place after the other."""
-    if how.of_bytes:
+def slow(weight, images, gradient, spec):
+    """What comes out, and the gradients of the weights and images, one position after the other."""
+    if spec.of_bytes:
         images = np.moveaxis(images, 1, -1) / 255.0
     kernel = np.moveaxis(np.asarray(weight, float), 1, -1)  # [outputs, rows, columns, inputs]
     _, rows, columns, _ = kernel.shape
-    pads = jax.lax.padtype_to_pads(images.shape[1:3], (rows, columns), how.stride, how.padding)
+    pads = jax.lax.padtype_to_pads(images.shape[1:3], (rows, columns), spec.stride, spec.padding)
     padded = np.pad(images.astype(float), [(0, 0), *pads, (0, 0)])
-    found = np.zeros(back.shape)
+    found = np.zeros(gradient.shape)
     to_weights, to_images = np.zeros_like(kernel), np.zeros_like(padded)
-    for n, i, j in np.ndindex(back.shape[:3]):
-        y, x = i * how.stride[0], j * how.stride[1]
+    for n, i, j in np.ndindex(gradient.shape[:3]):
+        y, x = i * spec.stride[0], j * spec.stride[1]
         under = padded[n, y : y + rows, x : x + columns]
         found[n, i, j] = np.tensordot(kernel, under, 3)
-        to_weights += back[n, i, j][:, None, None, None] * under
-        to_images[n, y : y + rows, x : x + columns] += np.tensordot(back[n, i, j], kernel, 1)
+        to_weights += gradient[n, i, j][:, None, None, None] * under
+        to_images[n, y : y + rows, x : x + columns] += np.tensordot(gradient[n, i, j], kernel, 1)
     (top, _), (left, _) = pads
     height, width = images.shape[1:3]
     inside = to_images[:, top : top + height, left : left + width]
@@ -58,17 +59,17 @@ def assert_close(found, expected):
     np.testing.assert_allclose(found / largest, expected / largest, atol=TOLERANCE)
 
 
-def check(weight, images, how, random):
-    many = jax.jit(lambda w, x: jax.vmap(lambda image: slide(w, image, how))(x))
+def check(weight, images, spec, random):
+    many = jax.jit(lambda w, x: jax.vmap(lambda image: conv2d(w, image, spec))(x))
     found = many(weight, images)
-    back = random.normal(size=found.shape).astype(np.float32)
-    expected, to_weights, to_images = slow(weight, images, back, how)
+    gradient = random.normal(size=found.shape).astype(np.float32)
+    expected, to_weights, to_images = slow(weight, images, gradient, spec)
     assert_close(found, expected)
 
     def loss(weight, images):
-        return (many(weight, images) * back).sum()
+        return (many(weight, images) * gradient).sum()
 
-    if how.of_bytes:
+    if spec.of_bytes:
         assert_close(jax.grad(loss)(weight, images), to_weights)
     else:
         of_weights, of_images = jax.grad(loss, argnums=(0, 1))(weight, jnp.asarray(images))
@@ -77,8 +78,8 @@ def check(weight, images, how, random):
 
 
 @st.composite
-def slidings(draw: Any) -> tuple[Sliding, tuple[int, ...], tuple[int, ...], int]:
-    """How to slide, the shapes of the weights and of an image, and how many images there are."""
+def convolutions(draw: Any) -> tuple[ConvSpec, tuple[int, ...], tuple[int, ...], int]:
+    """A convolution, the shapes of the weights and of an image, and spec many images there are."""
     of_bytes = draw(st.booleans())
     stride = draw(st.integers(1, 4))
     rows, columns = (stride * draw(st.integers(1, 3)) for _ in range(2))
@@ -91,48 +92,47 @@ def slidings(draw: Any) -> tuple[Sliding, tuple[int, ...], tuple[int, ...], int]
     height, width = rows + draw(st.integers(0, 9)), columns + draw(st.integers(0, 9))
     padding = draw(st.sampled_from(["SAME", "VALID"]))
     image = (inputs, height, width) if of_bytes else (height, width, inputs)
-    how = Sliding((stride, stride), padding, of_bytes)
-    return how, (outputs, inputs, rows, columns), image, draw(st.integers(1, 10))
+    spec = ConvSpec((stride, stride), padding, of_bytes)
+    return spec, (outputs, inputs, rows, columns), image, draw(st.integers(1, 10))
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if way != "kernel"], indirect=True)
 @settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(slidings(), st.integers(0, 99))
-def test_every_way_finds_what_the_slow_one_does(way, drawn, seed):
-    how, kernel, image, count = drawn
+@given(convolutions(), st.integers(0, 99))
+def test_every_set_finds_what_the_slow_reference_does(instructions, drawn, seed):
+    spec, kernel, image, count = drawn
     random = np.random.default_rng(seed)
     weight = jnp.asarray(random.normal(size=kernel), jnp.float32)
-    if how.of_bytes:
+    if spec.of_bytes:
         images = random.integers(0, 256, (count, *image), np.uint8)
     else:
         images = random.normal(size=(count, *image)).astype(np.float32)
-    if way == "tiles":
-        stride = how.stride[0]
-        assert tiles.fits(kernel, stride, of_floats=not how.of_bytes)
-    check(weight, images, how, random)
+    assert amx.fits(kernel, spec.stride[0], of_floats=not spec.of_bytes)
+    check(weight, images, spec, random)
 
 
 @pytest.mark.parametrize(
     ("shape", "padding"), [((4, 21, 21), "SAME"), ((3, 24, 20), "VALID"), ((1, 23, 18), "SAME")]
 )
-def test_a_first_convolution_of_any_number_of_channels(way, shape, padding):
+@pytest.mark.parametrize("instructions", SETS, indirect=True)
+def test_a_first_convolution_of_any_number_of_channels(instructions, shape, padding):
     random = np.random.default_rng(0)
     weight = jnp.asarray(random.normal(size=(32, shape[0], 8, 8)), jnp.float32)
+    assert bytes_gradient.serves(weight.shape) == (instructions != isa.NONE)
     images = random.integers(0, 256, (3, *shape), np.uint8)
-    check(weight, images, Sliding((4, 4), padding, True), random)
+    check(weight, images, ConvSpec((4, 4), padding, True), random)
 
 
-def test_gradients_image_by_image_and_weights_of_their_own(way):
+def test_gradients_image_by_image_and_weights_of_their_own(instructions):
     random = np.random.default_rng(0)
-    how = Sliding((2, 2), "SAME", False)
+    spec = ConvSpec((2, 2), "SAME", False)
     weight = jnp.asarray(random.normal(size=(3, 32, 32, 4, 4)), jnp.float32)
     images = jnp.asarray(random.normal(size=(3, 7, 6, 32)), jnp.float32)
-    back = random.normal(size=(4, 3, 32)).astype(np.float32)
+    gradient = random.normal(size=(4, 3, 32)).astype(np.float32)
 
     def loss(weight, image):
-        return (slide(weight, image, how) * back).sum()
+        return (conv2d(weight, image, spec) * gradient).sum()
 
     own = jax.vmap(jax.grad(loss, argnums=(0, 1)))(weight, images)
     shared = jax.vmap(jax.grad(loss, argnums=(0, 1)), in_axes=(None, 0))(weight[0], images)
@@ -144,7 +144,7 @@ def test_gradients_image_by_image_and_weights_of_their_own(way):
             (same_image, number, 0),
         ):
             _, to_weights, to_images = slow(
-                weight[w], np.asarray(images[x : x + 1]), back[None], how
+                weight[w], np.asarray(images[x : x + 1]), gradient[None], spec
             )
             assert_close(found[0][number], to_weights)
             assert_close(found[1][number], to_images[0])
@@ -156,7 +156,7 @@ def test_two_strides_are_left_to_xla():
     check(
         weight,
         random.normal(size=(2, 9, 8, 32)).astype(np.float32),
-        Sliding((2, 1), "SAME", False),
+        ConvSpec((2, 1), "SAME", False),
         random,
     )
 
@@ -165,35 +165,35 @@ def test_padding_in_numbers_is_left_to_xla():
     random = np.random.default_rng(0)
     weight = jnp.asarray(random.normal(size=(32, 32, 4, 4)), jnp.float32)
     images = random.normal(size=(2, 9, 8, 32)).astype(np.float32)
-    found = slide(weight, images[0], Sliding((2, 2), ((1, 2), (1, 1)), False))
+    found = conv2d(weight, images[0], ConvSpec((2, 2), ((1, 2), (1, 1)), False))
     around = np.pad(images[0], ((1, 2), (1, 1), (0, 0)))
-    assert_close(found, np.asarray(slide(weight, around, Sliding((2, 2), "VALID", False))))
+    assert_close(found, np.asarray(conv2d(weight, around, ConvSpec((2, 2), "VALID", False))))
 
 
-def test_second_derivatives(way):
+def test_second_derivatives(instructions):
     random = np.random.default_rng(0)
-    how = Sliding((2, 2), "SAME", False)
+    spec = ConvSpec((2, 2), "SAME", False)
     weight = jnp.asarray(random.normal(size=(32, 32, 2, 4)), jnp.float32)
     image = jnp.asarray(random.normal(size=(5, 6, 32)), jnp.float32)
     along = tuple(jnp.asarray(random.normal(size=x.shape), jnp.float32) for x in (weight, image))
 
-    def slope(slide):
-        gradient = jax.grad(lambda *both: (slide(*both, how) ** 2).sum(), argnums=(0, 1))
+    def slope(conv2d):
+        gradient = jax.grad(lambda *both: (conv2d(*both, spec) ** 2).sum(), argnums=(0, 1))
         product = jax.grad(lambda *both: sum(map(jnp.vdot, gradient(*both), along)), (0, 1))
         return jax.jit(product)(weight, image)
 
-    for found, expected in zip(slope(slide), slope(_slide), strict=True):
+    for found, expected in zip(slope(conv2d), slope(conv2d_xla), strict=True):
         assert_close(found, expected)
 
 
 @pytest.mark.parametrize(("count", "height"), [(0, 5), (2, 0), (2, 3)])
-def test_nothing_to_convolve_has_no_gradient(way, count, height):
-    how = Sliding((1, 1), "VALID", False)
+def test_nothing_to_convolve_has_no_gradient(instructions, count, height):
+    spec = ConvSpec((1, 1), "VALID", False)
     weight = jnp.ones((32, 32, 4, 4), jnp.float32)
     images = jnp.ones((count, height, 6, 32), jnp.float32)
 
     def total(weight, images):
-        return jax.vmap(lambda image: slide(weight, image, how))(images).sum()
+        return jax.vmap(lambda image: conv2d(weight, image, spec))(images).sum()
 
     of_weights, of_images = jax.jit(jax.grad(total, argnums=(0, 1)))(weight, images)
     assert (of_weights.shape, of_images.shape) == (weight.shape, images.shape)
@@ -201,19 +201,19 @@ def test_nothing_to_convolve_has_no_gradient(way, count, height):
     assert not np.asarray(of_images).any()
 
 
-def test_what_is_no_number_stays_none(way):
-    how = Sliding((1, 1), "SAME", False)
+def test_nan_spreads_to_every_result_that_sees_it(instructions):
+    spec = ConvSpec((1, 1), "SAME", False)
     weight = jnp.ones((32, 32, 3, 3), jnp.float32)
     image = jnp.ones((6, 6, 32), jnp.float32).at[2, 3, 4].set(jnp.nan)
-    gradient = jax.grad(lambda weight: slide(weight, image, how).sum())(weight)
-    found = np.isnan(slide(weight, image, how))
+    gradient = jax.grad(lambda weight: conv2d(weight, image, spec).sum())(weight)
+    found = np.isnan(conv2d(weight, image, spec))
     assert found[1:4, 2:5].all()
     assert found.sum() == 9 * 32
     assert np.isnan(gradient[:, 4]).all()
 
 
-@pytest.mark.skipif(not HAS_TILES, reason="the processor has no tiles")
-def test_tiles_give_the_same_numbers_however_many_threads_there_are():
+@pytest.mark.skipif(not HAS_AMX, reason="the processor has no AMX")
+def test_amx_gives_the_same_numbers_with_any_number_of_threads():
     found = []
     for cores in ({min(os.sched_getaffinity(0))}, os.sched_getaffinity(0)):
         command = [sys.executable, "-c", SCRIPT, *map(str, cores)]
@@ -227,12 +227,12 @@ SCRIPT = """
 import hashlib, os, sys
 os.sched_setaffinity(0, map(int, sys.argv[1:]))
 import jax, jax.numpy as jnp, numpy as np
-from hyperaction.convolutions import Sliding, slide
+from hyperaction.kernels.conv import ConvSpec, conv2d
 random = np.random.default_rng(0)
 weight = jnp.asarray(random.normal(size=(64, 32, 4, 4)), jnp.float32)
 images = jnp.asarray(random.normal(size=(32, 21, 21, 32)), jnp.float32)
 def loss(weight, images):
-    one = lambda image: slide(weight, image, Sliding((2, 2), "SAME", False))
+    one = lambda image: conv2d(weight, image, ConvSpec((2, 2), "SAME", False))
     return (jax.vmap(one)(images) ** 2).sum()
 found = jax.jit(jax.grad(loss, argnums=(0, 1)))(weight, images)
 print(hashlib.sha256(b"".join(each.tobytes() for each in found)).hexdigest())

@@ -3,8 +3,9 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from hyperaction.environments import Factored, make
-from hyperaction.environments.actions import action_map, continuous, fits
+from hyperaction.envs.action_maps import action_map, continuous, fits
+from hyperaction.envs.make import make
+from hyperaction.envs.wrapper import Factored
 
 
 class Any(gymnasium.Env):
@@ -72,10 +73,10 @@ def test_a_discrete_space_can_be_given_a_shape():
     ("space", "options", "message"),
     [
         (spaces.Discrete(18), {"shape": (3, 3)}, "makes 9 actions, but the action space has 18"),
-        (spaces.MultiBinary(2), {"shape": (2, 2)}, "--action-shape is for Discrete"),
+        (spaces.MultiBinary(2), {"shape": (2, 2)}, "action_shape is for Discrete"),
         (spaces.Box(-np.inf, np.inf, (2,)), {}, "has no limits"),
         (spaces.Box(-1, 1, (3,)), {"bins": (5, 5)}, "one for each of the 3 dimensions"),
-        (spaces.Box(-1, 1, (3,)), {"bins": (1,)}, "2 at least"),
+        (spaces.Box(-1, 1, (3,)), {"bins": (1,)}, "at least 2"),
         (spaces.Text(3), {}, "cannot be factored; Box, MultiDiscrete, MultiBinary and Discrete"),
     ],
 )
@@ -117,7 +118,9 @@ def test_masks_come_from_the_info():
 
 
 def test_an_unknown_environment_is_told_the_nearest():
-    with pytest.raises(ValueError, match="no environment CartPol-v1; did you mean CartPole-v1"):
+    with pytest.raises(
+        ValueError, match="unknown environment 'CartPol-v1'; did you mean 'CartPole-v1'"
+    ):
         make("CartPol-v1")
     assert make("CartPole-v1").sizes == (2,)
 

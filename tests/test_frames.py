@@ -1,6 +1,5 @@
 """The replay of images: each frame once, stacks as they were."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import gymnasium
@@ -9,17 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperaction.agents.settings import ValueSettings
-from hyperaction.agents.value import ValueAgent
-from hyperaction.environments import Factored, Single
-from hyperaction.environments.actions import Product
-from hyperaction.replay import FrameRing, NStep, Priorities, make_replay, replay_bytes
+from hyperaction.agents.config import QLearningConfig
+from hyperaction.agents.parts import with_changes
+from hyperaction.envs.action_maps import Product
+from hyperaction.envs.vector import Single
+from hyperaction.envs.wrapper import Factored
+from hyperaction.replay.buffer import ReplayBuffer, replay_bytes
+from hyperaction.replay.frames import FrameRing
+from hyperaction.replay.n_step import NStep
+from hyperaction.replay.priorities import Priorities
 from hyperaction.runs import checkpoints as checkpoints_module
 from hyperaction.runs.checkpoints import Checkpoints, Growth
-from hyperaction.training import Training, train
+from hyperaction.training.loop import train
+from hyperaction.training.trainer import Trainer
 
 SIDE = 3
-ENDS = ["go on"] * 5 + ["terminated", "truncated"]
+ENDS = ["step"] * 5 + ["terminated", "truncated"]
 
 
 class Games:
@@ -33,19 +37,19 @@ class Games:
     def frame(self):
         return self.random.integers(0, 256, (SIDE, SIDE), np.uint8)
 
-    def stack(self, place):
-        frames = self.episodes[place]
+    def stack(self, env_index):
+        frames = self.episodes[env_index]
         first = np.zeros_like(frames[0]) if self.padding == "zero" else frames[0]
         padded = [first] * (self.stacked - 1) + frames
         return np.stack(padded[-self.stacked :])
 
-    def step(self, place, kind):
+    def step(self, env_index, kind):
         """The stack before, and the one after; an end begins anew."""
-        before = self.stack(place)
-        self.episodes[place].append(self.frame())
-        after = self.stack(place)
-        if kind != "go on":
-            self.episodes[place] = [self.frame()]
+        before = self.stack(env_index)
+        self.episodes[env_index].append(self.frame())
+        after = self.stack(env_index)
+        if kind != "step":
+            self.episodes[env_index] = [self.frame()]
         return before, after
 
 
@@ -61,19 +65,19 @@ def test_transitions_of_frames_equal_those_of_lists(steps, stacked, n, padding, 
     games, n_steps = Games(3, stacked, padding, seed), [NStep(n, 0.9) for _ in range(3)]
     lists = [NStep(n, 0.9) for _ in range(3)]
     ring = FrameRing(capacity, (stacked, SIDE, SIDE), stacked, 1)
-    priorities, expected, kept, where = Priorities(capacity), [], [None] * 3, {}
-    flat = [(place, kind) for kinds in steps for place, kind in enumerate(kinds)]
-    for number, (place, kind) in enumerate(flat):
-        before, after = games.step(place, kind)
+    priorities, expected, encoded, where = Priorities(capacity), [], [None] * 3, {}
+    flat = [(env_index, kind) for kinds in steps for env_index, kind in enumerate(kinds)]
+    for number, (env_index, kind) in enumerate(flat):
+        before, after = games.step(env_index, kind)
         ends = {"terminated": kind == "terminated", "truncated": kind == "truncated"}
         action = np.array([number])
-        now = ring.keep(before, None) if kept[place] is None else kept[place]
-        then = ring.keep(after, now)
-        kept[place] = then if kind == "go on" else None
-        stored = [ring.add(t) for t in n_steps[place].add(now, action, 1.0, then, **ends)]
-        priorities.renew(ring.forgotten(), stored)
-        where |= {len(expected) + place: new for place, new in enumerate(stored)}
-        expected += lists[place].add(before, action, 1.0, after, **ends)
+        now = ring.encode(before, None) if encoded[env_index] is None else encoded[env_index]
+        then = ring.encode(after, now)
+        encoded[env_index] = then if kind == "step" else None
+        stored = [ring.add(t) for t in n_steps[env_index].add(now, action, 1.0, then, **ends)]
+        priorities.renew(ring.pop_evicted(), stored)
+        where |= {len(expected) + index: slot for index, slot in enumerate(stored)}
+        expected += lists[env_index].add(before, action, 1.0, after, **ends)
     assert ring.numbers.added == len(expected)
     alive = range(ring.oldest, ring.numbers.added)
     if ring.frames.added <= capacity:
@@ -89,25 +93,25 @@ def test_transitions_of_frames_equal_those_of_lists(steps, stacked, n, padding, 
         assert batch.action[row] == expected[number].action
         assert batch.reward[row] == np.float32(expected[number].reward)
         assert batch.discount[row] == np.float32(expected[number].discount)
-    places = {where[number] for number in alive}
-    assert set(np.flatnonzero(priorities.priorities)) == places
-    if places:
+    slots = {where[number] for number in alive}
+    assert set(np.flatnonzero(priorities.priorities)) == slots
+    if slots:
         random = np.random.default_rng(0)
-        assert set(ring.draw(50, random)) <= places
-        assert set(priorities.sample(50, random)) <= places
+        assert set(ring.draw(50, random)) <= slots
+        assert set(priorities.sample(50, random)) <= slots
 
 
-def test_every_frame_is_kept_once():
+def test_every_frame_is_stored_once():
     games, ring = Games(1, 4, "zero", 0), FrameRing(1000, (4, SIDE, SIDE), 4, 1)
-    kept, n_step, episodes = None, NStep(1, 0.9), 1
+    encoded, n_step, episodes = None, NStep(1, 0.9), 1
     for number in range(500):
-        kind = "terminated" if number % 50 == 49 else "go on"
+        kind = "terminated" if number % 50 == 49 else "step"
         before, after = games.step(0, kind)
-        now = ring.keep(before, None) if kept is None else kept
-        then = ring.keep(after, now)
-        kept = then if kind == "go on" else None
-        episodes += kind != "go on" and number < 499
-        ends = {"terminated": kind != "go on", "truncated": False}
+        now = ring.encode(before, None) if encoded is None else encoded
+        then = ring.encode(after, now)
+        encoded = then if kind == "step" else None
+        episodes += kind != "step" and number < 499
+        ends = {"terminated": kind != "step", "truncated": False}
         for transition in n_step.add(now, np.zeros(1), 0.0, then, **ends):
             ring.add(transition)
     assert ring.frames.added == 500 + episodes
@@ -117,9 +121,9 @@ def test_observations_that_share_nothing_are_still_right():
     ring = FrameRing(100, (2, SIDE, SIDE), 2, 1)
     random = np.random.default_rng(0)
     stacks = random.integers(1, 256, (11, 2, SIDE, SIDE), np.uint8)
-    n_step, now = NStep(1, 0.9), ring.keep(stacks[0], None)
+    n_step, now = NStep(1, 0.9), ring.encode(stacks[0], None)
     for stack in stacks[1:]:
-        then = ring.keep(stack, now)
+        then = ring.encode(stack, now)
         ends = {"terminated": False, "truncated": False}
         for transition in n_step.add(now, np.zeros(1), 0.0, then, **ends):
             ring.add(transition)
@@ -140,7 +144,10 @@ GAME = Observed((4, 84, 84), np.uint8, 4)
 
 @pytest.mark.parametrize("observed", [GAME, Observed((7, 3), np.float32, 0)])
 def test_the_memory_of_a_replay_is_that_of_its_arrays(observed):
-    ring = make_replay(1_000, observed, 3)
+    ring = ReplayBuffer(
+        QLearningConfig(buffer_size=1_000), observed, action_length=3, action_dtype=np.int32,
+        mask_length=None, num_envs=1, rng=np.random.default_rng(0),
+    ).ring  # fmt: skip
     numbers = ring.numbers if isinstance(ring, FrameRing) else ring
     arrays = [array for array in numbers.arrays if array is not None]
     arrays += [ring.frames.array] if isinstance(ring, FrameRing) else []
@@ -151,24 +158,23 @@ def test_a_million_atari_frames_take_less_than_seven_and_a_half_gigabytes():
     assert 7.056e9 <= replay_bytes(1_000_000, GAME, 3) <= 7.5e9
 
 
-def test_what_was_forgotten_is_not_remembered_for_ever():
+def test_the_list_of_evicted_transitions_does_not_grow():
     env = Single(Factored(Picture(), Product((2,), 0)))
-    settings = ValueSettings(
-        network="cnn", total_width=8, replay_size=64, replay_start=40, minibatch=32
+    config = with_changes(
+        QLearningConfig(buffer_size=64, learning_starts=40, batch_size=32),
+        {"network": "cnn", "total_width": 8},
     )
-    agent = ValueAgent(settings, settings.hypergraph((2,)), env.observation_shape)
-    training = Training(agent, env, 0)
+    trainer = Trainer(config.build((2,), env.observation_shape), env, 0)
     for _ in range(39):
-        training.advance()
+        trainer.advance()
     for _ in range(400):  # Nothing is learned here, as that takes long.
-        training.empty_since = training.step
-        training.advance()
-    assert len(training.ring._forgotten) == 0
-    small = ValueAgent(
-        replace(settings, replay_size=32), settings.hypergraph((2,)), env.observation_shape
-    )
-    with pytest.raises(ValueError, match="transitions, fewer than --minibatch 32"):
-        train(Training(small, env, 0), 200, exact=True)
+        trainer.replay_empty_at = trainer.step
+        trainer.advance()
+    assert trainer.replay.is_full
+    assert len(trainer.replay.ring._evicted) == 0
+    small = with_changes(config, {"buffer_size": 32}).build((2,), env.observation_shape)
+    with pytest.raises(ValueError, match="transitions, fewer than batch_size 32"):
+        train(Trainer(small, env, 0), 200, exact=True)
 
 
 class Picture(gymnasium.Env):
@@ -187,36 +193,36 @@ class Picture(gymnasium.Env):
 
 def test_a_replay_too_small_for_its_stacks_is_refused():
     ring = FrameRing(3, (4, SIDE, SIDE), 4, 1)
-    games, kept = Games(1, 4, "zero", 0), None
+    games, encoded = Games(1, 4, "zero", 0), None
     n_step = NStep(3, 0.9)
 
     def play():
-        nonlocal kept
+        nonlocal encoded
         for _ in range(10):
-            before, after = games.step(0, "go on")
-            now = ring.keep(before, None) if kept is None else kept
-            kept = ring.keep(after, now)
+            before, after = games.step(0, "step")
+            now = ring.encode(before, None) if encoded is None else encoded
+            encoded = ring.encode(after, now)
             ends = {"terminated": False, "truncated": False}
-            for transition in n_step.add(now, np.zeros(1), 0.0, kept, **ends):
+            for transition in n_step.add(now, np.zeros(1), 0.0, encoded, **ends):
                 ring.add(transition)
 
-    with pytest.raises(ValueError, match="--replay-size 3 cannot hold"):
+    with pytest.raises(ValueError, match="buffer_size 3 cannot hold"):
         play()
 
 
 @pytest.mark.parametrize("capacity", [30, 200])
 def test_frames_come_back_from_checkpoints_in_pieces(tmp_path, capacity, monkeypatch):
-    monkeypatch.setattr(checkpoints_module, "LARGEST_PIECE", 10)
+    monkeypatch.setattr(checkpoints_module, "MAX_PIECE", 10)
     games, ring, n_step = Games(1, 4, "zero", 0), FrameRing(capacity, (4, SIDE, SIDE), 4, 1), None
-    n_step, kept, saved = NStep(3, 0.9), None, {"replay": 0, "frames": 0}
+    n_step, encoded, saved = NStep(3, 0.9), None, {"replay": 0, "frames": 0}
     checkpoints = Checkpoints(tmp_path)
     for number in range(120):
-        kind = "truncated" if number % 17 == 16 else "go on"
+        kind = "truncated" if number % 17 == 16 else "step"
         before, after = games.step(0, kind)
-        now = ring.keep(before, None) if kept is None else kept
-        then = ring.keep(after, now)
-        kept = then if kind == "go on" else None
-        ends = {"terminated": False, "truncated": kind != "go on"}
+        now = ring.encode(before, None) if encoded is None else encoded
+        then = ring.encode(after, now)
+        encoded = then if kind == "step" else None
+        ends = {"terminated": False, "truncated": kind != "step"}
         for transition in n_step.add(now, np.array([number]), 1.0, then, **ends):
             ring.add(transition)
         if number % 25 != 24:
@@ -226,14 +232,14 @@ def test_frames_come_back_from_checkpoints_in_pieces(tmp_path, capacity, monkeyp
             first = max(saved[name], stream.oldest)
             replay[name] = Growth(first, stream.added, stream.oldest, stream.between)
             saved[name] = stream.added
-        checkpoints.write({"agent": {}, "ring": ring.state()}, {"x": np.zeros(1)}, replay)
+        checkpoints.write({"ring": ring.state_dict()}, {"x": np.zeros(1)}, replay, {})
         found, problems = Checkpoints(tmp_path).latest()
         assert not problems
         again = FrameRing(capacity, (4, SIDE, SIDE), 4, 1)
         for piece in found.replay:
             again.streams[piece.stream].refill(piece.first, piece.read())
-        again.restore(found.state["ring"])
+        again.load_state_dict(found.state["ring"])
         assert len(again) == len(ring)
-        places = np.arange(ring.oldest, ring.numbers.added) % capacity
-        for ours, theirs in zip(again.take(places)[:5], ring.take(places)[:5], strict=True):
+        slots = np.arange(ring.oldest, ring.numbers.added) % capacity
+        for ours, theirs in zip(again.take(slots)[:5], ring.take(slots)[:5], strict=True):
             np.testing.assert_array_equal(ours, theirs)

@@ -1,29 +1,27 @@
-"""Whatever is typed, or found in a file: a clear line, no traceback, and nothing written."""
+"""Whatever is typed, or is in a file: a clear line, no traceback, and nothing written."""
 
 import contextlib
 import json
 import shutil
-from dataclasses import fields
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hyperaction import cli
 from hyperaction.agents.presets import AGENTS
-from hyperaction.agents.settings import DDPGSettings, ValueSettings
-from hyperaction.options import TrainOptions
-from hyperaction.running import executing
+from hyperaction.cli import main
+from hyperaction.training import runner
+from hyperaction.training.config import _all_flags
 
-FLAGS = sorted(
-    f"--{field.name.replace('_', '-')}"
-    for kind in (TrainOptions, ValueSettings, DDPGSettings)
-    for field in fields(kind)
-    if field.name not in ("env", "settings", "out", "fresh")
-)
+pytestmark = pytest.mark.usefixtures("shared_programs")
+
+# As they are typed, by whole names and by short ones; of settings that exist for any part.
+FLAGS = sorted(set(_all_flags()) - {"ENV", "--out", "--fresh"})
 NUMBERS = ["-1", "0", "1", "2", "7", "64", "0.5", "1e-3", "1e400", "nan", "-inf", "99999999999", ""]
 WORDS = ["dqn", "hgqn", "ddpg", "rainbow", "modern", "sum", "qmix", "mean", "cnn", "0,1", "x", "-"]
+WORDS += ["polyak", "rmsprop", "branching", "gaussian", "linear:1:0:9", "linear:x", "independent"]
 VALUES = st.sampled_from(NUMBERS + WORDS) | st.text(max_size=6)
 ENVS = st.sampled_from(
     ["CartPole-v1", "tests.faulty:Faulty-v0", "CartPol-v1", "no:Thing-v0", "a/b", "", "Taxi-v3"]
@@ -43,7 +41,7 @@ def no_run(monkeypatch, tmp_path):
     def begin(*args, **options):
         raise ReachedError
 
-    monkeypatch.setattr(executing, "Run", begin)
+    monkeypatch.setattr(runner, "Run", begin)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tests").symlink_to(Path(__file__).parent)
 
@@ -53,27 +51,24 @@ TOGETHER = settings(
 )
 
 
-def told(args):
-    """The exit code and what was said, of a command in this process."""
-    from contextlib import redirect_stderr, redirect_stdout
-    from io import StringIO
-
+def run_here(args):
+    """The exit code of a command in this process, and what it printed as errors."""
     out, err = StringIO(), StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = cli.main(args)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(args)
     return code, err.getvalue()
 
 
 @given(env=ENVS, options=st.lists(OPTION, max_size=4))
 @TOGETHER
-def test_any_arguments_of_train_begin_a_run_or_are_told_in_one_line(no_run, env, options):
+def test_any_arguments_of_train_begin_a_run_or_are_refused_in_one_line(no_run, env, options):
     args = ["train", env, *(part for option in options for part in option), "--out", "run"]
     before = sorted(Path.cwd().iterdir())
     with contextlib.suppress(ReachedError, SystemExit):  # --help, or all is right.
-        code, said = told(args)
+        code, printed = run_here(args)
         assert code in (1, 2)
-        assert said.startswith("hyperaction: ")
-        assert said.count("\n") == 1
+        assert printed.startswith("hyperaction: ")
+        assert printed.count("\n") == 1
     assert sorted(Path.cwd().iterdir()) == before
 
 
@@ -86,7 +81,7 @@ JSON = st.recursive(
 
 TRAIN = [
     "train", "CartPole-v1", "--steps", "100", "--phase-steps", "50", "--evaluation-steps", "20",
-    "--hidden", "8", "--replay-start", "64", "--no-tensorboard",
+    "--hidden", "8", "--learning-starts", "64", "--loggers",
 ]  # fmt: skip
 
 
@@ -94,16 +89,18 @@ TRAIN = [
 def run(tmp_path_factory):
     """A real run that is complete."""
     out = tmp_path_factory.mktemp("fuzz") / "run"
-    code, said = told([*TRAIN, "--out", str(out)])
-    assert code == 0, said
+    code, printed = run_here([*TRAIN, "--out", str(out)])
+    assert code == 0, printed
     return out
 
 
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
-def test_any_config_is_read_or_told_to_be_damaged(run, data):
+def test_any_config_is_read_or_refused_as_damaged(run, data):
     config = json.loads((run / "config.json").read_text())
-    within = data.draw(st.sampled_from([config, config["settings"]]))
+    settings = config["settings"]
+    parts = [value for value in settings.values() if isinstance(value, dict)]
+    within = data.draw(st.sampled_from([config, settings, *parts]))
     for name in data.draw(st.lists(st.sampled_from(sorted(within)), min_size=1, max_size=2)):
         within[name] = data.draw(JSON | st.sampled_from([*AGENTS, 10**12]))
     text = data.draw(st.just(json.dumps(config)) | JSON.map(json.dumps) | st.text(max_size=20))
@@ -113,13 +110,13 @@ def test_any_config_is_read_or_told_to_be_damaged(run, data):
     (copy / "config.json").write_text(text)
     files = {file: file.read_bytes() for file in copy.rglob("*") if file.is_file()}
     for command in (["table"], ["evaluate", "--episodes", "1"]):
-        code, said = told([*command, str(copy)])
+        code, printed = run_here([*command, str(copy)])
         assert code in (0, 1)
-        assert said.count("\n") == (1 if code else 0)
-    code, said = told([*TRAIN, "--out", str(copy)])
+        assert printed.count("\n") == (1 if code else 0)
+    code, printed = run_here([*TRAIN, "--out", str(copy)])
     assert code in (0, 1)
     if code:
-        assert said.count("\n") == 1
+        assert printed.count("\n") == 1
         assert {file: file.read_bytes() for file in copy.rglob("*") if file.is_file()} == files
 
 
@@ -132,6 +129,6 @@ def test_any_byte_of_an_agent_may_be_wrong(run, place, value):
     data = bytearray((run / "agent.safetensors").read_bytes())
     data[int(place * (len(data) - 1))] = value
     (copy / "agent.safetensors").write_bytes(data)
-    code, said = told(["evaluate", str(copy), "--episodes", "1"])
+    code, printed = run_here(["evaluate", str(copy), "--episodes", "1"])
     assert code in (0, 1)
-    assert said.count("\n") == (1 if code else 0)
+    assert printed.count("\n") == (1 if code else 0)

@@ -11,15 +11,13 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from hyperaction import HGQN, Hypergraph, cli
-from hyperaction.environments import make, make_env
-from hyperaction.environments.actions import action_map
-from hyperaction.insight.canonical import canonical, closure, even, outputs_of, variances
-from hyperaction.insight.explaining import Explanation, joint_names
-from hyperaction.insight.filming import Shot, film
-from hyperaction.insight.runs import trained
-from hyperaction.insight.watching import Seen, watch
+from hyperaction.analysis.anova import canonical, closure, outputs_of, uniform, variances
+from hyperaction.analysis.explain import Explanation
+from hyperaction.analysis.rollout import Rollout, action_names, load_trained, rollouts
+from hyperaction.analysis.video import Painter, Shot, film
+from hyperaction.envs.action_maps import action_map
+from hyperaction.envs.make import make, make_env
 from hyperaction.report import explain as report
-from hyperaction.report.video import Painter
 from tests.faulty import Faulty
 from tests.strategies import hypergraphs, slow_representation
 
@@ -53,11 +51,11 @@ def brute_force(values, weights):
 
 
 @given(hypergraphs(), st.integers(0, 99), st.booleans())
-def test_the_canonical_form_is_the_anova_decomposition(hypergraph, seed, evenly):
+def test_the_canonical_form_is_the_anova_decomposition(hypergraph, seed, is_uniform):
     random = np.random.default_rng(seed)
     outputs = random.normal(size=hypergraph.num_outputs)
-    weights = even(hypergraph)
-    if not evenly:  # Some sub-actions may never be taken.
+    weights = uniform(hypergraph)
+    if not is_uniform:  # Some sub-actions may never be taken.
         weights = [random.dirichlet(np.full(size, 0.3)) for size in hypergraph.sizes]
     found = canonical(hypergraph, outputs, weights)
     expected = brute_force(joint(hypergraph, outputs), weights)
@@ -67,11 +65,11 @@ def test_the_canonical_form_is_the_anova_decomposition(hypergraph, seed, evenly)
             np.testing.assert_allclose(found.parts[part].ravel(), table.ravel(), atol=1e-9)
         else:
             np.testing.assert_allclose(table, 0.0, atol=1e-9)
-    weighed = np.ones(())
+    weighted = np.ones(())
     for each in weights:
-        weighed = np.multiply.outer(weighed, each)
+        weighted = np.multiply.outer(weighted, each)
     values = joint(hypergraph, outputs)
-    variance = (weighed * values**2).sum() - (weighed * values).sum() ** 2
+    variance = (weighted * values**2).sum() - (weighted * values).sum() ** 2
     assert sum(variances(found, weights).values()) == pytest.approx(variance, abs=1e-9)
 
 
@@ -103,7 +101,7 @@ def test_one_pair_interaction_shows_as_exactly_that_pair():
     outputs[hypergraph.slices[hypergraph.edges.index((0, 1, 2))]] = table.ravel()
     outputs[hypergraph.slices[hypergraph.edges.index((0, 1))]] = -noise.ravel()
     form = canonical(hypergraph, outputs)
-    shares = variances(form, even(hypergraph))
+    shares = variances(form, uniform(hypergraph))
     assert shares.pop((0, 2)) == pytest.approx((pair**2).mean())
     assert max(shares.values()) < 1e-20
     np.testing.assert_allclose(form.parts[0, 2], pair, atol=1e-12)
@@ -116,7 +114,7 @@ def test_statistics_are_those_of_every_step():
     actions = np.stack([random.integers(size, size=50) for size in hypergraph.sizes], axis=1)
     explanation = Explanation(hypergraph, affine=True, weights=None)
     for some in (slice(0, 20), slice(20, 50)):
-        explanation.add(Seen(outputs[some], actions[some], np.zeros(50)[some]))
+        explanation.add(Rollout(outputs[some], actions[some], np.zeros(50)[some]))
     slow = np.array(
         [slow_representation(hypergraph, o, a) for o, a in zip(outputs, actions, strict=True)]
     )
@@ -128,7 +126,7 @@ def test_statistics_are_those_of_every_step():
     np.testing.assert_allclose([row["highest"] for row in rows], slow.max(axis=0))
     # A share is the part's variance over that of all actions, both meant over the steps.
     every = [joint(hypergraph, each) for each in outputs.astype(np.float64)]
-    parts = [brute_force(values, even(hypergraph)) for values in every]
+    parts = [brute_force(values, uniform(hypergraph)) for values in every]
     for row in found["shares"]:
         variance = np.mean([np.mean(each[tuple(row["vertices"])] ** 2) for each in parts])
         assert row["share"] == pytest.approx(variance / np.mean([v.var() for v in every]))
@@ -139,20 +137,20 @@ def found_with(shares, sizes=(2, 2, 2)):
     return {"sizes": list(sizes), "shares": rows}
 
 
-def test_an_order_that_explains_nothing_is_told_so():
+def test_an_order_that_explains_nothing_is_reported():
     shares = {(0,): 0.6, (1,): 0.2, (2,): 0.195, (0, 1): 0.003, (1, 2): 0.002}
-    said = report.sentences(found_with(shares))
-    assert "order 1 99.5%, order 2 0.5%" in said[0]
-    assert said[1] == "Rank 2 explains 0.5%: rank 1 would do."
-    assert said[2] == "Least useful, 0.5% together: {1, 2}, {0, 1}."  # The least first.
-    assert said[3] == "Without them: --edges 0 1 2"
+    lines = report.sentences(found_with(shares))
+    assert "order 1 99.5%, order 2 0.5%" in lines[0]
+    assert lines[1] == "Rank 2 explains 0.5%: rank 1 is sufficient."
+    assert lines[2] == "Least useful, 0.5% in total: {1, 2}, {0, 1}."  # The least first.
+    assert lines[3] == "Without them: --edges 0 1 2"
     shares = {(0,): 0.5, (1,): 0.0, (2,): 0.2, (0, 1): 0.3, (1, 2): 0.0}
-    said = report.sentences(found_with(shares))
-    assert not any("would do" in line for line in said)
-    assert said[-1] == "Without them: --edges 0 1 2 0,1"  # {1} is within {0, 1}, and stays.
+    lines = report.sentences(found_with(shares))
+    assert not any("is sufficient" in line for line in lines)
+    assert lines[-1] == "Without them: --edges 0 1 2 0,1"  # {1} is within {0, 1}, and stays.
     nothing = report.sentences(found_with(dict.fromkeys(shares, 0.0)))
     assert nothing == [
-        "All joint actions that weigh anything have the same value: nothing to explain."
+        "All joint actions of nonzero weight have the same value: nothing to explain."
     ]
 
 
@@ -162,7 +160,7 @@ def runs(tmp_path_factory):
     out = tmp_path_factory.mktemp("insight")
     common = [
         "train", "tests.faulty:Faulty-v0", "--steps", "90", "--phase-steps", "90", "--hidden", "8",
-        "--evaluation-steps", "20", "--replay-start", "64", "--no-tensorboard",
+        "--evaluation-steps", "20", "--learning-starts", "64", "--loggers",
     ]  # fmt: skip
     kinds = {
         "pair": ["--rank", "2", "--dueling", "--mixer", "mean"],
@@ -185,30 +183,30 @@ def explain(runs, *names, more=()):
 
 def test_runs_are_explained(runs, capsys):
     found = explain(runs, "pair")
-    assert "Of the variance of Q over joint actions explain: order 1" in capsys.readouterr().out
+    assert "Variance of Q over joint actions explained: order 1" in capsys.readouterr().out
     assert found["steps"] == 60
     assert [row["edge"] for row in found["representation"]] == [[0], [1], [0, 1]]
     assert sum(row["share"] for row in found["shares"]) == pytest.approx(1)
     both = explain(runs, "pair", "pair")
     assert both["steps"] == 120
     assert both["agents"] == 2
-    weighed = explain(runs, "pair", more=["--weights", "policy"])
-    assert weighed["representation"] == found["representation"]
+    weighted = explain(runs, "pair", more=["--weights", "policy"])
+    assert weighted["representation"] == found["representation"]
     # A table of all joint actions has parts of every order too.
     table = explain(runs, "dqn")
     assert [row["vertices"] for row in table["shares"]] == [[0], [1], [0, 1]]
     capsys.readouterr()
     assert explain(runs, "universal")["shares"] == []
-    assert "no canonical form" in capsys.readouterr().out
+    assert "cannot be split into shares" in capsys.readouterr().out
     assert cli.main(["explain", str(runs / "pair"), str(runs / "dqn")]) == 1
     assert "has other hyperedges than" in capsys.readouterr().err
 
 
 def test_shares_are_of_the_values_that_the_agent_acts_by(runs):
     learner = HGQN.load(runs / "pair")
-    for seen in watch(learner, Faulty(), 30, 0):
+    for rollout in rollouts(learner, Faulty(), 30, 0):
         hypergraph = learner.agent.hypergraph
-        for outputs, action, value in zip(*seen, strict=True):
+        for outputs, action, value in zip(*rollout, strict=True):
             every = hypergraph.representation(outputs, hypergraph.all_actions()).sum(axis=-1)
             best = hypergraph.representation(outputs, action).sum()
             assert best == pytest.approx(every.max(), abs=1e-5)
@@ -221,23 +219,23 @@ def test_joints_are_named_where_the_environment_names_them():
     env.reset(seed=0)
     actions = action_map(env.action_space, (5,))
     joints = ["bthigh", "bshin", "bfoot", "fthigh", "fshin", "ffoot"]
-    assert joint_names(env, actions) == joints
+    assert action_names(env, actions) == joints
     pole = make_env("CartPole-v1")
-    assert joint_names(pole, action_map(pole.action_space)) == []
+    assert action_names(pole, action_map(pole.action_space)) == []
 
 
 def test_a_joystick_is_named_where_it_is_the_action():
     pytest.importorskip("ale_py")
     env = make("ALE/Pong-v5")
-    assert joint_names(env.env, env.actions) == ["vertical", "horizontal", "fire"]
+    assert action_names(env.env, env.actions) == ["vertical", "horizontal", "fire"]
     flat = make("ALE/Pong-v5", action_shape=(2, 9))
-    assert joint_names(flat.env, flat.actions) == []
+    assert action_names(flat.env, flat.actions) == []
 
 
 @pytest.mark.parametrize("suffix", [".mp4", ".gif"])
-def test_an_agent_is_filmed(runs, tmp_path, suffix, capsys):
+def test_an_agent_is_recorded(runs, tmp_path, suffix, capsys):
     imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
-    file = tmp_path / f"film{suffix}"
+    file = tmp_path / f"video{suffix}"
     assert cli.main(["video", str(runs / "pair"), "--episodes", "2", "--out", str(file)]) == 0
     assert [path.name for path in tmp_path.iterdir()] == [file.name]
     if suffix == ".mp4":
@@ -249,7 +247,7 @@ def test_an_agent_is_filmed(runs, tmp_path, suffix, capsys):
     short = ["--steps", "3", "--out", str(file)]
     assert cli.main(["video", str(runs / "pair"), *short]) == 0
     capsys.readouterr()
-    assert cli.main(["video", str(runs / "pair"), "--out", "film.avi"]) == 2
+    assert cli.main(["video", str(runs / "pair"), "--out", "video.avi"]) == 2
     assert "neither .mp4 nor .gif" in capsys.readouterr().err
 
 
@@ -264,8 +262,8 @@ class Masked(gymnasium.Wrapper):
         return *super().step(action)[:4], {"action_mask": np.array([0, 1, 1, 0], np.int8)}
 
 
-def test_a_film_keeps_to_the_masks(runs):
-    agent = trained(runs / "pair")
+def test_recorded_actions_respect_the_masks(runs):
+    agent = load_trained(runs / "pair")
     masked = agent._replace(make_env=lambda render_mode=None: Masked(Faulty(render_mode)))
     shots = list(film(masked, 2, 0))
     assert [(shot.episode, shot.step) for shot in shots] == [

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperaction import Hypergraph, Mean, Sum, make_mixer, maximiser, native
+from hyperaction import Hypergraph, Mean, Sum, make_mixer, maximiser
 from hyperaction.bench.maximise import toulbar_optima
 from hyperaction.maximise import WAYS, entry_mask, random_actions
 from hyperaction.mixers import MIXERS
@@ -528,8 +528,3 @@ def test_a_mask_on_sub_actions_allows_what_its_entries_allow(hypergraph, seed):
     for action in hypergraph.all_actions():
         expected = all(mask[starts + action])
         assert all(slow_representation(hypergraph, entries, action)) == expected
-
-
-@NEEDS_KERNEL
-def test_the_kernel_was_built():
-    assert native.available()

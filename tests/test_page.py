@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from hyperaction import Hypergraph, cli
-from hyperaction.insight.explaining import Explanation
-from hyperaction.insight.watching import Seen
+from hyperaction.analysis.explain import Explanation
+from hyperaction.analysis.rollout import Rollout
 from tests.test_table import write
 
 CHROMIUM = shutil.which("chromium")
@@ -46,11 +46,11 @@ def runs(tmp_path):
     write(odd, "HalfCheetahBulletEnv-v0", "dqn", 0, [7])
     explanation = Explanation(Hypergraph.complete((2, 3, 2, 2), rank=3), affine=True, weights=None)
     outputs = np.random.default_rng(0).normal(size=(5, explanation.hypergraph.num_outputs))
-    explanation.add(Seen(outputs, np.zeros((5, 4), int), np.zeros(5)))
+    explanation.add(Rollout(outputs, np.zeros((5, 4), int), np.zeros(5)))
     (odd / "explain").mkdir()
     found = {"names": ["<b>hip</b>", "knee", "toe", "tail"], **explanation.as_json()}
     (odd / "explain" / "explain.json").write_text(json.dumps(found))
-    (odd / "film 1.mp4").write_bytes(b"no film")
+    (odd / "video 1.mp4").write_bytes(b"no video")
     return folder
 
 
@@ -62,16 +62,16 @@ new PerformanceObserver((list) => list.getEntries().forEach((e) => { window.shif
 
 
 def opened(browser, address, width=1000, scheme="light"):
-    """A page that is drawn, and what its console said."""
+    """An opened page, and the messages of its console."""
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
     page = context.new_page()
-    said = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    messages = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
     page.add_init_script(SHIFTS)
     page.goto(address)
     page.wait_for_selector("body[data-drawn=yes]")
-    return page, said
+    return page, messages
 
 
 def points(page):
@@ -84,7 +84,7 @@ def test_the_page_shows_all_runs_offline(browser, runs, tmp_path):
     text = file.read_text()
     assert len(text) < 5_000_000
     assert 'src="http' not in text
-    page, said = opened(browser, f"file://{file}")
+    page, messages = opened(browser, f"file://{file}")
     page.context.set_offline(True)
     assert page.locator("#about").inner_text() == "8 runs, 8 complete, 2 environments."
     # A point for every evaluation of the mean curves: three of hgqn, four of bdqn, one of dqn.
@@ -103,11 +103,11 @@ def test_the_page_shows_all_runs_offline(browser, runs, tmp_path):
     assert page.locator("table caption").all_inner_texts()[:2] == [
         "HalfCheetahBulletEnv-v0", "Walker2DBulletEnv-v0",
     ]  # fmt: skip
-    film = page.locator("video").get_attribute("src")
-    assert film == quote(f"runs/{NAME.replace('/', '|')}/film 1.mp4")
-    assert [line for line in said if "film" not in line.lower()] == []
+    video = page.locator("video").get_attribute("src")
+    assert video == quote(f"runs/{NAME.replace('/', '|')}/video 1.mp4")
+    assert [line for line in messages if "video" not in line] == []
     assert cli.main(["report", str(runs), "--embed", "--out", str(file)]) == 0
-    assert "data:video/mp4;base64,bm8gZmlsbQ==" in file.read_text()
+    assert "data:video/mp4;base64,bm8gdmlkZW8=" in file.read_text()
 
 
 def test_what_is_damaged_is_left_out(browser, runs, tmp_path, capsys):
@@ -123,12 +123,12 @@ def test_what_is_damaged_is_left_out(browser, runs, tmp_path, capsys):
     (runs / "worst" / "config.json").write_text("{")
     file = tmp_path / "report.html"
     assert cli.main(["report", str(runs), "--out", str(file)]) == 0
-    assert capsys.readouterr().err.count("left out") == 2
-    page, said = opened(browser, f"file://{file}")
+    assert capsys.readouterr().err.count("skipped") == 2
+    page, messages = opened(browser, f"file://{file}")
     page.get_by_role("combobox", name="Environment").select_option("E")
     page.wait_for_function("document.querySelector('#curves').dataset.points === '2'")
     assert page.get_by_role("combobox", name="Run").locator("option").count() == 1
-    assert [line for line in said if "film" not in line.lower()] == []
+    assert [line for line in messages if "video" not in line] == []
 
 
 def test_the_hypergraph_reacts_to_the_pointer(browser, runs, tmp_path):
@@ -173,18 +173,18 @@ def test_watching_shows_what_is_new_and_nothing_else(browser, runs):
     try:
         address = process.stdout.readline().split()[0]
         assert address.startswith("http://127.0.0.1:")
-        page, said = opened(browser, address)
+        page, messages = opened(browser, address)
         assert page.locator("#curves").get_attribute("data-points") == "8"
         with (runs / "b" / "metrics.jsonl").open("a") as file:
             file.write(json.dumps({"kind": "eval", "step": 50, "return": 8.0}) + "\n")
         page.wait_for_function("document.querySelector('#curves').dataset.points === '9'")
-        assert [line for line in said if "film" not in line.lower()] == []
-        for path in ("../../etc/passwd", "%2e%2e/%2e%2e/etc/passwd", "b/config.json", "film/9"):
+        assert [line for line in messages if "video" not in line] == []
+        for path in ("../../etc/passwd", "%2e%2e/%2e%2e/etc/passwd", "b/config.json", "video/9"):
             assert status(f"{address}{path}") == 404
-        assert status(f"{address}film/0") == 200
-        piece = urllib.request.Request(f"{address}film/0", headers={"Range": "bytes=3-5"})
+        assert status(f"{address}video/0") == 200
+        piece = urllib.request.Request(f"{address}video/0", headers={"Range": "bytes=3-5"})
         with urllib.request.urlopen(piece) as answer:
-            assert (answer.status, answer.read()) == (206, b"fil")
+            assert (answer.status, answer.read()) == (206, b"vid")
         assert status(address, host="evil.example") == 403
     finally:
         process.terminate()

@@ -3,10 +3,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperaction.replay import NStep, Priorities, Ring, Transition
+from hyperaction.replay.n_step import NStep
+from hyperaction.replay.priorities import Priorities
+from hyperaction.replay.ring import Ring, Transition
 
 steps = st.lists(
-    st.tuples(st.floats(-5, 5), st.sampled_from(["go on"] * 5 + ["terminated", "truncated"])),
+    st.tuples(st.floats(-5, 5), st.sampled_from(["step"] * 5 + ["terminated", "truncated"])),
     min_size=1,
     max_size=40,
 )
@@ -19,7 +21,7 @@ def slow_transitions(history, n, discount):
         total, ends = 0.0, None
         for k, (reward, kind) in enumerate(history[start : start + n]):
             total += discount**k * reward
-            if kind != "go on" or k == n - 1:
+            if kind != "step" or k == n - 1:
                 ends = (k + 1, kind)
                 break
         if ends is not None:
@@ -33,12 +35,12 @@ def slow_transitions(history, n, discount):
 def test_n_step_returns_equal_a_look_ahead_from_every_step(history, n, discount):
     n_step = NStep(n, discount)
     found = []
-    for place, (reward, kind) in enumerate(history):
+    for slot, (reward, kind) in enumerate(history):
         found += n_step.add(
-            np.array([place], np.float32),
-            np.array([place], np.int32),
+            np.array([slot], np.float32),
+            np.array([slot], np.int32),
             reward,
-            np.array([place + 1], np.float32),
+            np.array([slot + 1], np.float32),
             terminated=kind == "terminated",
             truncated=kind == "truncated",
         )
@@ -81,7 +83,7 @@ def test_a_ring_keeps_masks_where_there_are_any():
 
 
 @pytest.mark.parametrize("capacity", [1, 5, 64, 100])
-def test_places_are_drawn_in_proportion_to_their_priorities(capacity):
+def test_slots_are_drawn_in_proportion_to_their_priorities(capacity):
     random = np.random.default_rng(0)
     tree = Priorities(capacity)
     priorities = random.random(capacity) + 0.01
@@ -97,14 +99,14 @@ def test_the_tree_holds_the_priorities_set_last(capacity, seed):
     random = np.random.default_rng(seed)
     tree, slow = Priorities(capacity), np.zeros(capacity)
     for _ in range(8):
-        places = random.integers(capacity, size=5)
+        slots = random.integers(capacity, size=5)
         priorities = random.random(5)
-        tree.set(places, priorities)
-        for place, priority in zip(places, priorities, strict=True):
-            slow[place] = priority
+        tree.set(slots, priorities)
+        for slot, priority in zip(slots, priorities, strict=True):
+            slow[slot] = priority
     np.testing.assert_allclose(tree.tree[1], slow.sum())
     np.testing.assert_array_equal(tree.tree[tree.leaves : tree.leaves + capacity], slow)
-    new, old = int(places[0]), (int(places[0]) + 1) % capacity
+    new, old = int(slots[0]), (int(slots[0]) + 1) % capacity
     tree.renew([old], [new])
     assert tree.priorities[new] == tree.largest
     assert new == old or tree.priorities[old] == 0.0

@@ -1,7 +1,6 @@
 """Stopping changes nothing: runs are killed in many ways, resumed, and compared byte for byte."""
 
 import contextlib
-import functools
 import json
 import os
 import random
@@ -10,29 +9,31 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
-import tyro
 
-from hyperaction.options import defaults
-from hyperaction.replay import Priorities, Ring, Transition
-from hyperaction.running.prepared import Prepared
-from hyperaction.runs import Run
+from hyperaction.cli import main
+from hyperaction.replay.priorities import Priorities
+from hyperaction.replay.ring import Ring, Transition
+from hyperaction.runs import read_arrays
 from hyperaction.runs.checkpoints import Checkpoints, Growth
-from hyperaction.training import learning
-from tests.killing import KilledError, Killer
+from hyperaction.training.config import parse_train
+from tests.killing import KilledError, Killer, metrics, train_in
+
+pytestmark = pytest.mark.usefixtures("shared_programs")
 
 REACHER = [
-    "train", "ReacherBulletEnv-v0", "--agent", "hg-rainbow", "--rank", "2", "--steps", "600",
-    "--hidden", "16", "16", "--replay-start", "200", "--replay-size", "400", "--phase-steps",
-    "150", "--evaluation-steps", "150", "--no-tensorboard",
+    "train", "ReacherBulletEnv-v0", "--agent", "hg-rainbow", "--rank", "2", "--steps", "450",
+    "--hidden", "16", "16", "--learning-starts", "160", "--buffer-size", "250", "--batch-size",
+    "16", "--train-frequency", "2", "--phase-steps", "150", "--evaluation-steps", "150",
+    "--loggers",
 ]  # fmt: skip
 
 
-def start(out, *more, args=REACHER):
-    command = [sys.executable, "-m", "hyperaction", *args, "--out", str(out), *more]
+def start(out):
+    """The run as a command in a process of its own, which can be killed."""
+    command = [sys.executable, "-m", "hyperaction", *REACHER, "--out", str(out)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -41,11 +42,11 @@ def finish(process):
     return process.returncode, stdout, stderr
 
 
-def metrics(out):
-    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-    for row in rows:
-        row.pop("steps_per_second", None)
-    return rows
+def run_here(capsys, out, *more):
+    """The same command in this process: the exit code, and what it prints."""
+    code = main([*REACHER, "--out", str(out), *more])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
 
 
 def wait_for(condition, process, seconds=120):
@@ -59,26 +60,44 @@ def wait_for(condition, process, seconds=120):
     return True
 
 
+def newest(out, pattern):
+    """The newest file of a kind among a run's checkpoints."""
+    return max((out / "checkpoints").glob(pattern), default=None)
+
+
+def checkpoint_step(out):
+    """The step of the last checkpoint."""
+    manifest = json.loads(newest(out, "checkpoint-*.json").read_text())
+    return json.loads(manifest["checkpoint"])["state"]["trainer"]["step"]
+
+
+def agent_step(out):
+    """The step of the agent beside the checkpoints, which is that of the last of them."""
+    file = out / "agent.safetensors"
+    assert os.path.samefile(file, newest(out, "state-*"))
+    return read_arrays(file)[1]["step"]
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A run that is never stopped."""
     out = tmp_path_factory.mktemp("whole") / "run"
     code, stdout, stderr = finish(start(out))
     assert (code, stderr) == (0, ""), stderr
-    assert "going on" not in stdout
+    assert "resuming" not in stdout
     return out
 
 
 def test_a_run_that_is_killed_is_the_run_that_never_stopped(whole, tmp_path):
     out = tmp_path / "run"
-    for lines in (1, 3, 4):
+    for lines in (1, 4):
         process = start(out)
         assert wait_for(lambda lines=lines: len(written(out)) >= lines, process)
         process.kill()
         finish(process)
     code, stdout, stderr = finish(start(out))
     assert code == 0, stderr
-    assert "going on from step" in stdout
+    assert "resuming from step" in stdout
     assert metrics(out) == metrics(whole)
 
 
@@ -88,64 +107,55 @@ def written(out):
 
 
 def test_stopping_at_any_moment_changes_nothing(whole, tmp_path, monkeypatch):
-    args = [*REACHER[1:]]
-    options_type, default = defaults(args)
-    options = tyro.cli(options_type, args=args, default=default)
+    config = parse_train(REACHER[1:])
     killer = Killer(monkeypatch)
-    monkeypatch.setattr(learning, "Programs", functools.cache(learning.Programs))
-
-    def run(out):
-        with Run(out, options.config(), tensorboard=False) as opened:
-            prepared = Prepared(options, options.make_env())
-            prepared.train(opened, lambda progress: None, lambda news: None)
-
-    run(tmp_path / "whole")
+    train_in(tmp_path / "whole", config)
     assert metrics(tmp_path / "whole") == metrics(whole)
-    rare = [place for place, name in enumerate(killer.seen) if name != "step"]
-    chances = random.Random(0)
-    moments = [*chances.sample(rare, 13), *chances.sample(range(len(killer.seen)), 7)]
-    kinds = {killer.seen[moment] for moment in moments}
-    assert kinds == {"step", "save_file", "replace", "log", "_prune"}
+    chances, moments = random.Random(0), []
+    for kind in ("step", "save_file", "replace", "log", "_prune"):
+        of_kind = [moment for moment, name in enumerate(killer.seen) if name == kind]
+        moments += chances.sample(of_kind, 3)
     for number, moment in enumerate(moments):
         out = tmp_path / str(number)
         killer.left = moment
         with pytest.raises(KilledError):
-            run(out)
-        if number % 4 == 0:  # And once more, after going on.
-            killer.left = chances.randrange(400)
+            train_in(out, config)
+        if number % 4 == 0:  # And once more, after resuming.
+            killer.left = chances.randrange(300)
             with contextlib.suppress(KilledError):
-                run(out)
+                train_in(out, config)
         killer.left = None
-        run(out)
+        train_in(out, config)
         assert metrics(out) == metrics(whole), killer.seen[moment]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_asked_to_stop_a_run_finishes_its_step_and_saves(whole, tmp_path, number):
+def test_asked_to_stop_a_run_finishes_its_step_and_saves(whole, tmp_path, capsys):
     out = tmp_path / "run"
-    process = start(out)
-    assert wait_for(lambda: len(list(out.glob("checkpoints/checkpoint-*"))) > 0, process)
-    time.sleep(0.3)
-    process.send_signal(number)
-    code, _, stderr = finish(process)
-    assert code == 130
-    assert stderr.startswith("hyperaction: stopped at step ")
-    assert stderr.endswith("; the same command goes on from there\n")
-    stopped = int(stderr.split("step ")[1].split()[0].replace(",", ""))
-    assert json.loads((out / "progress.json").read_text())["step"] == stopped
-    code, stdout, stderr = finish(start(out))
+    stopped = 0
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before = newest(out, "checkpoint-*.json")
+        process = start(out)
+        assert wait_for(lambda before=before: newest(out, "checkpoint-*.json") != before, process)
+        process.send_signal(number)
+        code, stdout, stderr = finish(process)
+        assert code == 130
+        assert (f"resuming from step {stopped:,}" in stdout) == (stopped > 0)
+        assert stderr.startswith("hyperaction: stopped at step ")
+        assert stderr.endswith(" and saved; rerun the same command to resume\n")
+        stopped = int(stderr.split("step ")[1].split()[0].replace(",", ""))
+        assert json.loads((out / "progress.json").read_text())["step"] == stopped
+        assert agent_step(out) == checkpoint_step(out) == stopped
+    code, stdout, stderr = run_here(capsys, out)
     assert code == 0, stderr
-    assert f"going on from step {stopped:,}" in stdout
+    assert f"resuming from step {stopped:,}" in stdout
     assert metrics(out) == metrics(whole)
 
 
-def test_a_damaged_checkpoint_gives_way_to_the_one_before(whole, tmp_path):
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(whole, tmp_path, capsys):
     for damage in ("flip", "cut", "manifest"):
         out = tmp_path / damage
         shutil.copytree(whole, out)
-        folder = out / "checkpoints"
-        newest = sorted(folder.glob("checkpoint-*.json"))[-1]
-        state = sorted(folder.glob("state-*"))[-1]
+        manifest, state = newest(out, "checkpoint-*.json"), newest(out, "state-*")
         data = bytearray(state.read_bytes())
         if damage == "flip":
             data[len(data) // 2] ^= 1
@@ -153,43 +163,42 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(whole, tmp_path):
         elif damage == "cut":
             state.write_bytes(data[:-10])
         else:
-            newest.write_text(newest.read_text().replace("step", "stop", 1))
-        code, stdout, stderr = finish(start(out))
+            manifest.write_text(manifest.read_text().replace("step", "stop", 1))
+        code, stdout, stderr = run_here(capsys, out)
         assert code == 0, stderr
-        told = " ".join(stdout.split())
-        assert "is damaged" in told
-        assert "an earlier one is used" in told
+        message = " ".join(stdout.split())
+        assert "is damaged" in message
+        assert "an earlier one is used" in message
         assert metrics(out) == metrics(whole)
 
 
-def test_other_settings_are_refused_and_fresh_keeps_the_old_run(whole, tmp_path):
+def test_other_settings_are_refused_and_fresh_keeps_the_old_run(whole, tmp_path, capsys):
     out = tmp_path / "run"
     shutil.copytree(whole, out)
     before = (out / "metrics.jsonl").read_bytes()
-    code, _, stderr = finish(start(out, "--learning-rate", "0.5", "--seed", "3"))
+    code, _, stderr = run_here(capsys, out, "--learning-rate", "0.5", "--seed", "3")
     assert code == 1
-    assert (
-        "seed was 0, now 3, learning_rate was 1e-05, now 0.5 (train --fresh starts over)" in stderr
-    )
+    changes = "seed was 0, now 3, optimiser.learning_rate was 1e-05, now 0.5"
+    assert f"{changes} (train --fresh starts over)" in stderr
     assert (out / "metrics.jsonl").read_bytes() == before
-    code, _, stderr = finish(start(out, "--fresh", "--seed", "3", "--steps", "1"))
+    code, _, stderr = run_here(capsys, out, "--fresh", "--seed", "3", "--steps", "1")
     assert code == 0, stderr
     assert (tmp_path / "run-old-1" / "metrics.jsonl").read_bytes() == before
-    assert metrics(out)[0]["step"] < 600
+    assert [row["step"] for row in metrics(out)] == [150, 150]
 
 
-def test_two_processes_cannot_train_in_one_directory(tmp_path):
+def test_two_processes_cannot_train_in_one_directory(tmp_path, capsys):
     out = tmp_path / "run"
     first = start(out)
     assert wait_for(lambda: (out / "config.json").exists(), first)
-    code, _, stderr = finish(start(out))
+    code, _, stderr = run_here(capsys, out)
     first.kill()
     finish(first)
     assert code == 1
     assert stderr == f"hyperaction: another process (number {first.pid}) is training in {out}\n"
 
 
-def test_a_full_disk_stops_the_run_and_damages_nothing(tmp_path):
+def test_a_full_disk_stops_the_run_and_damages_nothing(tmp_path, capsys):
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
@@ -198,7 +207,7 @@ def test_a_full_disk_stops_the_run_and_damages_nothing(tmp_path):
     if mounted.returncode:
         pytest.skip("a small file system cannot be mounted here")
     try:
-        code, _, stderr = finish(start(disk / "run"))
+        code, _, stderr = run_here(capsys, disk / "run")
         assert code == 1
         assert "No space left on device" in stderr
         assert stderr.count("\n") == 1
@@ -206,7 +215,7 @@ def test_a_full_disk_stops_the_run_and_damages_nothing(tmp_path):
         assert all(json.loads(row)["kind"] in ("train", "eval") for row in rows)
         assert not list((disk / "run").rglob("*.part"))
         subprocess.run(["mount", "-o", "remount,size=20m", disk], check=True)
-        code, _, stderr = finish(start(disk / "run", "--steps", "601"))
+        code, _, stderr = run_here(capsys, disk / "run", "--steps", "451")
         assert code == 0, stderr
     finally:
         subprocess.run(["umount", disk], check=True)
@@ -225,7 +234,7 @@ def test_checkpoints_hold_replay_in_pieces(tmp_path, capacity):
         if number % 3 == 2:
             first = max(saved, ring.oldest)
             growth = Growth(first, ring.added, ring.oldest, ring.between)
-            checkpoints.write({"agent": {}}, {"x": np.array(number)}, {"replay": growth})
+            checkpoints.write({}, {"x": np.array(number)}, {"replay": growth}, {})
             saved = ring.added
             found, problems = Checkpoints(tmp_path).latest()
             assert not problems
@@ -242,9 +251,9 @@ def test_checkpoints_hold_replay_in_pieces(tmp_path, capacity):
     assert len(held) <= capacity // 3 + 3
 
 
-def test_checkpoints_go_on_after_damaged_ones(tmp_path):
+def test_checkpoints_are_written_after_damaged_ones(tmp_path):
     def write(checkpoints, number):
-        checkpoints.write({"agent": {}}, {"x": np.array(number)}, {})
+        checkpoints.write({}, {"x": np.array(number)}, {}, {})
 
     first = Checkpoints(tmp_path)
     for number in range(2):
@@ -266,7 +275,7 @@ def test_priorities_come_back_to_the_bit():
     one.renew([], range(13))
     for _ in range(20):
         one.set(random.integers(13, size=4), random.random(4) * 3)
-    two.refill(one.priorities, one.largest)
+    two.load_state_dict(one.state_dict())
     np.testing.assert_array_equal(one.tree, two.tree)
     assert one.largest == two.largest
 
@@ -275,6 +284,4 @@ def test_nothing_of_a_run_can_be_run(whole):
     for file in whole.rglob("*"):
         if file.is_file():
             assert file.suffix in (".json", ".jsonl", ".safetensors") or file.name == "lock"
-    assert os.path.samefile(
-        whole / "agent.safetensors", sorted(Path(whole / "checkpoints").glob("state-*"))[-1]
-    )
+    assert agent_step(whole) == checkpoint_step(whole)

@@ -1,4 +1,4 @@
-"""Sweeps: grids of ordinary runs that go on, are retried, and are summed up."""
+"""Sweeps: grids of ordinary runs that are resumed, retried and summarised."""
 
 import contextlib
 import json
@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from hyperaction.parsing import ArgumentError
-from hyperaction.report.sweep import Row, live
+from hyperaction.arguments import ArgumentError
 from hyperaction.runs.progress import Progress, read_progress, write_progress
 from hyperaction.sweeps import grid as grids
-from hyperaction.sweeps.sweep import Sweep
-from tests.test_faults import metrics
+from hyperaction.sweeps.display import live_table
+from hyperaction.sweeps.scheduler import Sweep
+from tests.killing import metrics
 
 GRID = """
 environments = ["tests.faulty:Faulty-v0"]
@@ -29,9 +29,9 @@ seeds = 2
 steps = 1500
 phase-steps = 500
 evaluation-steps = 20
-replay-start = 80
+learning-starts = 80
 hidden = [8]
-tensorboard = false
+loggers = []
 [agents.one]
 agent = "hgqn"
 [agents.two]
@@ -69,7 +69,7 @@ def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path):
     code, stdout, stderr = finish(sweep(out, "--only", "*/one/seed-1", fault="raises"))
     assert (code, stderr) == (0, ""), stdout
     assert "one/seed-1: running from step 0, attempt 1" in stdout
-    assert "will be taken up again: the environment raised ZeroDivisionError" in stdout
+    assert "will be retried: the environment raised ZeroDivisionError" in stdout
     assert re.search(r"one/seed-1: running from step 5\d\d, attempt 2", stdout)
     assert "1 of 1 runs are done" in stdout
     once = ("--only", "*/one/seed-0", "--retries", "0")
@@ -78,14 +78,14 @@ def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path):
     assert "0 of 1 runs are done, 1 failed:" in stdout
     assert "the run ended suddenly in the environment's step" in stdout
     assert stderr == "hyperaction: 1 runs failed, see above\n"
-    # Mended, it goes on; stopped in the middle, all cells save.
+    # Repaired, it resumes; stopped in the middle, all cells save.
     long = ("--steps", "2500")
     process = sweep(out, *long)
     wait_for(lambda: read_progress(cell).step > 600, process)
     process.send_signal(signal.SIGINT)
     code, stdout, stderr = finish(process)
     assert code == 130
-    assert stderr == "hyperaction: stopped, all runs saved; the same command goes on from there\n"
+    assert stderr == "hyperaction: stopped, all runs saved; rerun the same command to resume\n"
     assert "stopped at step" in (cell / "output.txt").read_text()
     # Killed, it takes its cells with it.
     process = sweep(out, *long)
@@ -106,16 +106,16 @@ def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path):
     whole = tmp_path / "whole"
     command = [
         sys.executable, "-m", "hyperaction", "train", "tests.faulty:Faulty-v0", "--steps", "2500",
-        "--phase-steps", "500", "--evaluation-steps", "20", "--replay-start", "80", "--hidden", "8",
-        "--no-tensorboard", "--out", str(whole),
+        "--phase-steps", "500", "--evaluation-steps", "20", "--learning-starts", "80",
+        "--hidden", "8", "--loggers", "--out", str(whole),
     ]  # fmt: skip
     subprocess.run(command, check=True, capture_output=True)
     assert metrics(cell) == metrics(whole)
-    told = subprocess.run(
+    table = subprocess.run(
         [sys.executable, "-m", "hyperaction", "table", str(out), "--format", "csv"],
         check=True, capture_output=True, text=True,
     )  # fmt: skip
-    header, *rows = told.stdout.splitlines()
+    header, *rows = table.stdout.splitlines()
     assert header.startswith("environment,agent,runs,steps,mean,mean_low,mean_high,median")
     assert [row.split(",")[:4] for row in rows] == [
         ["tests.faulty:Faulty-v0", agent, "2", "2500"] for agent in ("one", "two")
@@ -123,36 +123,39 @@ def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
-        ({"environment": ["A"]}, "nothing is called environment; did you mean environments?"),
+        ({"environment": ["A"]}, "unknown name 'environment'; did you mean"),
         ({"environments": []}, "environments is [], not a list of str"),
         ({"environments": ["A", "A"]}, "environments names A twice"),
         ({"agents": {}}, "agents are tables such as"),
         ({"agents": {"a/b": {}}}, "the agent 'a/b' names a directory"),
-        ({"agents": {"a": {"rnk": 2}}}, "agent a: Unrecognized options: --rnk, 2; did you mean"),
-        ({"agents": {"a": {"rank": "x"}}}, "agent a: Error parsing --rank: invalid literal"),
-        ({"agents": {"a": {"agent": "dqn", "rank": 2}}}, "dqn has the hyperedge of all vertices"),
+        ({"agents": {"a": {"rnk": 2}}}, "agent a: unknown option --rnk; did you mean"),
+        ({"agents": {"a": {"rank": "x"}}}, "agent a: --rank 'x' is not a whole number"),
+        (
+            {"agents": {"a": {"agent": "dqn", "rank": 2}}},
+            "dqn has only the hyperedge of all vertices",
+        ),
         ({"agents": {"a": {"seed": 2}}}, "--seed 2 is not for a grid"),
         ({"options": {"help": True}}, "--help True is not for a grid"),
         ({"options": {"hidden": ["8", "--steps", "7"]}}, "is not for a grid"),
         ({"environments": ["a:B-v0", "a/B-v0"]}, "a:B-v0 and a/B-v0 would share the directory"),
-        ({"environments": ["--help"]}, "the environment '--help' is none"),
+        ({"environments": ["--help"]}, "'--help' is not an environment"),
         ({"seeds": [10**20]}, "is below 0 or too large"),
         ({"seeds": 10**9}, "seeds is 1000000000, not a list of int"),
         ({"skip": [{"environment": "A", "agents": "a"}]}, "agents is 'a', not a list of str"),
         ({"agents": {"a": {"rank": {"b": 1}}}}, "an option is a number, text or list"),
         ({"seeds": [0, -1]}, "the seed -1 is below 0"),
         ({"seeds": "three"}, "seeds is 'three', not a list of int"),
-        ({"skip": [{"environment": "B", "agents": ["a"]}]}, "nothing is called B"),
+        ({"skip": [{"environment": "B", "agents": ["a"]}]}, "unknown name 'B'"),
         ({"skip": [{"environment": "A", "agents": ["a"]}]}, "everything is skipped"),
     ],
 )
-def test_what_is_wrong_with_a_grid_is_told(change, told):
+def test_mistakes_in_a_grid_are_reported(change, message):
     table = {"environments": ["A"], "agents": {"a": {"rank": 1}}, "seeds": 2}
     with pytest.raises(ArgumentError) as error:
         grids.read("grid.toml", table | change)
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert str(error.value).startswith("grid.toml")
 
 
@@ -164,7 +167,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(grids.KEYS) | st.text(max_size=5), JSON, max_size=5))
-def test_any_table_is_a_grid_or_a_mistake_told_in_one_line(table):
+def test_any_table_is_a_grid_or_a_mistake_reported_in_one_line(table):
     with contextlib.suppress(ArgumentError):
         assert grids.read("grid.toml", table).cells
 
@@ -177,7 +180,7 @@ def test_the_ready_made_grids_can_be_run():
         grids.check_fits(name, cells)
         assert len(cells) * len(grid.seeds) == len(grid.cells)
         assert len({cell.name for cell in grid.cells}) == len(grid.cells)
-        assert all(cell.options.steps == 100 for cell in cells)
+        assert all(cell.config.steps == 100 for cell in cells)
         assert all(cell.args[-2:] == ("--steps", "100") for cell in cells)
 
 
@@ -218,21 +221,21 @@ class Clockwork:
 
 
 def test_cells_are_retried_a_bounded_number_of_times(tmp_path, monkeypatch):
-    monkeypatch.setattr("hyperaction.sweeps.sweep.LOOK_EVERY", 0.0)
+    monkeypatch.setattr("hyperaction.sweeps.scheduler.POLL_INTERVAL_S", 0.0)
     agents = {"a": {}, "b": {}, "c": {}}
     grid = grids.read("grid.toml", {"environments": ["E"], "agents": agents, "seeds": 1})
     cells = grids.chosen(grid, steps=500)
     workers = Clockwork({cells[0].name: 2, cells[1].name: 9})
     running, left = Sweep(cells, tmp_path, workers, retries=2), []
     running.run(lambda of: left.append(of.seconds_left()), lambda: False)
-    assert [place.state for place in running.places] == ["done", "failed", "done"]
-    assert [place.attempts for place in running.places] == [3, 3, 1]
-    assert running.places[1].reason == "it died"
+    assert [job.state for job in running.jobs] == ["done", "failed", "done"]
+    assert [job.attempts for job in running.jobs] == [3, 3, 1]
+    assert running.jobs[1].reason == "it died"
     assert workers.most == 2
     # At 50 steps a second on two workers, when the first two have done a hundred.
     assert next(seconds for seconds in left if seconds) == (400 + 400 + 500) / 50 / 2
     again = Sweep(cells, tmp_path, Clockwork({}), retries=0)
-    assert [place.state for place in again.places] == ["done", "waiting", "done"]
+    assert [job.state for job in again.jobs] == ["done", "waiting", "done"]
 
 
 def test_a_run_elsewhere_is_the_run_here(tmp_path, monkeypatch):
@@ -243,8 +246,8 @@ def test_a_run_elsewhere_is_the_run_here(tmp_path, monkeypatch):
     def start(out):
         command = [
             sys.executable, "-m", "hyperaction", "train", "tests.faulty:Faulty-v0", "--steps",
-            "1500", "--phase-steps", "300", "--evaluation-steps", "20", "--replay-start", "80",
-            "--hidden", "8", "--no-tensorboard", "--out", str(out),
+            "1500", "--phase-steps", "300", "--evaluation-steps", "20", "--learning-starts", "80",
+            "--hidden", "8", "--loggers", "--out", str(out),
         ]  # fmt: skip
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -255,7 +258,7 @@ def test_a_run_elsewhere_is_the_run_here(tmp_path, monkeypatch):
     subprocess.run(["rm", "-r", str(tmp_path / "cache")], check=True)
     code, stdout, stderr = finish(start(f"file://{there}"))
     assert code == 0, stderr
-    assert "going on from step" in stdout
+    assert "resuming from step" in stdout
     assert finish(start(tmp_path / "plain"))[0] == 0
     assert metrics(there) == metrics(tmp_path / "plain")
     names = {file.name for file in (tmp_path / "plain" / "checkpoints").iterdir()}
@@ -263,15 +266,17 @@ def test_a_run_elsewhere_is_the_run_here(tmp_path, monkeypatch):
     assert json.loads((there / "progress.json").read_text())["complete"]
 
 
-def test_the_live_table_fits_the_terminal():
-    rows = [
-        Row(f"A-Very-Long-Environment-Name-v0/an-agent/seed-{k}", "running" if k < 2 else "waiting",
-            50, 100, 12.0, 3.25, 1, "bad [/red] news")
-        for k in range(40)
-    ]  # fmt: skip
+def test_the_live_table_fits_the_terminal(tmp_path):
+    table = {"environments": ["A-Very-Long-Environment-Name-v0"], "agents": {"an-agent": {}}}
+    cells = grids.chosen(grids.read("grid.toml", table | {"seeds": 40}), steps=100)
+    jobs = Sweep(cells, tmp_path, Clockwork({}), retries=0).jobs
+    for number, job in enumerate(jobs):
+        job.state = "running" if number < 2 else "waiting"
+        job.progress, job.attempts = Progress(50, 12.0, 3.25), 1
+        job.reason = "bad [/red] news"
     for width, height in ((40, 24), (80, 12), (120, 50)):
         console = Console(width=width, height=height, file=StringIO(), markup=False)
-        console.print(live(rows, 3725.0, width, height))
+        console.print(live_table(jobs, 3725.0, width, height))
         lines = console.file.getvalue().splitlines()
         assert len(lines) <= height
         assert max(map(len, lines)) <= width

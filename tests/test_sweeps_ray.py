@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from hyperaction.runs.progress import read_progress
-from tests.test_faults import metrics
+from tests.killing import metrics
 from tests.test_sweeps import sweep, wait_for
 
 pytest.importorskip("ray")
@@ -56,7 +56,7 @@ def test_a_node_that_dies_costs_no_result(cluster, tmp_path):
         [
             sys.executable, "-m", "hyperaction", "train", "tests.faulty:Faulty-v0", "--rank", "2",
             "--steps", STEPS, "--phase-steps", "500", "--evaluation-steps", "20", "--hidden", "8",
-            "--replay-start", "80", "--no-tensorboard", "--seed", str(seed), "--out", str(whole),
+            "--learning-starts", "80", "--loggers", "--seed", str(seed), "--out", str(whole),
         ]
         for seed, whole in enumerate(wholes)
     ]  # fmt: skip

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import trim_mean
 
-from hyperaction.report import table
-from hyperaction.report.statistics import interquartile_mean, normalised, summary
+from hyperaction.report import tables
+from hyperaction.report.statistics import interquartile_mean, normalise, summarise
+from hyperaction.runs.directory import FORMAT
 
 SCORES = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=12).map(np.array)
 
@@ -21,7 +22,7 @@ def test_the_interquartile_mean_is_the_mean_of_the_middle_half(scores):
 
 @given(st.lists(SCORES, min_size=1, max_size=4))
 def test_statistics_are_their_definitions(scores):
-    found = summary(scores)
+    found = summarise(scores)
     means = [np.mean(runs) for runs in scores]
     assert found.mean.value == pytest.approx(np.mean(means), abs=1e-6)
     middle = np.median(scores[0]) if len(scores) == 1 else np.median(means)
@@ -36,22 +37,23 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     random = np.random.default_rng(0)
     held = 0
     for number in range(200):
-        found = summary([random.normal(3.0, 1.0, size=40)], seed=number)
+        found = summarise([random.normal(3.0, 1.0, size=40)], seed=number)
         held += found.mean.low <= 3.0 <= found.mean.high
     assert 180 <= held <= 198  # Of 200: the bootstrap of 40 runs is a little narrow.
 
 
 def test_scores_over_all_environments_go_from_the_lowest_to_the_highest():
-    found = normalised({"E": {"a": np.array([0.0, 5.0]), "b": np.array([10.0])}})
+    found = normalise({"E": {"a": np.array([0.0, 5.0]), "b": np.array([10.0])}})
     np.testing.assert_allclose(found["E"]["a"], [0.0, 0.5])
     np.testing.assert_allclose(found["E"]["b"], [1.0])
-    equal = normalised({"E": {"a": np.array([2.0, 2.0])}})
+    equal = normalise({"E": {"a": np.array([2.0, 2.0])}})
     np.testing.assert_allclose(equal["E"]["a"], [0.0, 0.0])
 
 
 def write(out, env, agent, seed, returns, **settings):
     out.mkdir(parents=True)
     config = {"env": env, "agent": agent, "seed": seed, "steps": 10, "settings": settings}
+    config["format"] = FORMAT
     (out / "config.json").write_text(json.dumps(config))
     rows = [{"kind": "eval", "step": 10 * k + 10, "return": r} for k, r in enumerate(returns)]
     (out / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -81,23 +83,23 @@ def test_runs_are_found_named_and_summed_up(tmp_path, capsys):
     (tmp_path / "other" / "config.json").write_text("{}")  # Of something else.
     twice = str(tmp_path / "E" / "..")  # The same runs by another path count once.
     assert main(["table", str(tmp_path), twice, "--at", "20"]) == 0
-    told, left_out = capsys.readouterr()
-    assert "short: it has come to step 10 only" in left_out
-    assert "nan: its score is nan" in left_out
+    printed, skipped = capsys.readouterr()
+    assert "short: only at step 10 so far" in skipped
+    assert "nan: the score is nan" in skipped
     assert main(["table", str(tmp_path), "--at", "5"]) == 1  # Before any evaluation.
     assert "no run with an evaluation" in capsys.readouterr().err
-    assert "other/config.json is damaged" in left_out
-    assert left_out.count("\n") == 3
-    assert "No two environments have runs of every agent" in " ".join(told.split())
+    assert "other/config.json is damaged" in skipped
+    assert skipped.count("\n") == 3
+    assert "No two environments have runs of every agent" in " ".join(printed.split())
     assert main(["table", str(tmp_path / "F"), str(tmp_path / "E"), "--format", "csv"]) == 0
     *_, overall = capsys.readouterr().out.splitlines()
-    assert overall.startswith(f"{table.ALL},one,8,20 to 30,")
+    assert overall.startswith(f"{tables.ALL},one,8,20 to 30,")
     single = [str(tmp_path / name) for name in ("E/one/seed-1", "F/one/seed-1")]
     assert main(["table", *single, "--format", "csv"]) == 0
     for row in capsys.readouterr().out.splitlines()[1:]:
         assert row.split(",")[5:7] == ["", ""]  # One run has no interval.
     assert main(["table", str(tmp_path / "nothing")]) == 1
-    assert "no run with an evaluation was found in" in capsys.readouterr().err
+    assert "no run with an evaluation found in" in capsys.readouterr().err
 
 
 def test_runs_with_hyperedges_of_their_own_are_called_by_their_number(tmp_path, capsys):

@@ -1,60 +1,104 @@
 """The command train, from its first line to its last."""
 
 import json
+import os
 import subprocess
 import sys
-from pathlib import Path
 
+import numpy as np
 import pytest
 
+from hyperaction.cli import main
+from hyperaction.runs import read_arrays
+from tests.killing import metrics
 
-def hyperaction(*args, check=True, cwd=None):
-    command = [sys.executable, "-m", "hyperaction", *map(str, args)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
-    assert not check or done.returncode == 0, done.stderr
+pytestmark = pytest.mark.usefixtures("shared_programs")
+
+CARTPOLE = [
+    "train", "CartPole-v1", "--agent", "hgqn", "--steps", "300", "--hidden", "16",
+    "--learning-starts", "64", "--batch-size", "16", "--phase-steps", "150",
+    "--evaluation-steps", "100",
+]  # fmt: skip
+
+
+def run_alone(*args):
+    """A command in a process of its own."""
+    command = [sys.executable, "-m", "hyperaction", *args]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     return done
 
 
-def train(out: Path, seed: int):
-    hyperaction(
-        "train", "CartPole-v1", "--agent", "hgqn", "--steps", 300, "--seed", seed, "--hidden", 16,
-        "--replay-start", 64, "--minibatch", 16, "--out", out, "--phase-steps", 150,
-        "--evaluation-steps", 100,
-    )  # fmt: skip
-    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-    for row in rows:
-        row.pop("steps_per_second", None)
-    return rows
-
-
-def test_the_same_seed_gives_the_same_metrics_and_another_does_not(tmp_path):
-    first, again, other = (
-        train(tmp_path / name, seed) for name, seed in (("a", 1), ("b", 1), ("c", 2))
-    )
-    assert first == again
-    assert first != other
+def test_the_same_seed_gives_the_same_metrics_and_another_does_not(tmp_path, capsys):
+    one, again, other = (str(tmp_path / name) for name in "abc")
+    run_alone(*CARTPOLE, "--seed", "1", "--out", one)
+    assert main([*CARTPOLE, "--seed", "1", "--out", again]) == 0
+    assert main([*CARTPOLE, "--seed", "2", "--out", other]) == 0
+    first = metrics(tmp_path / "a")
+    assert first == metrics(tmp_path / "b")
+    assert first != metrics(tmp_path / "c")
     assert [row["kind"] for row in first] == ["train", "eval"] * (len(first) // 2)
     assert first[-1]["step"] >= 300
     assert first[0]["step"] >= 150
     config = json.loads((tmp_path / "a" / "config.json").read_text())
-    assert config["settings"]["hidden"] == [16]
+    assert config["settings"]["network"] == {"name": "mlp", "hidden": [16], "layer_norm": False}
     assert config["seed"] == 1
     names = sorted(path.name.split(".")[0] for path in (tmp_path / "a").iterdir())
     assert names == ["agent", "checkpoints", "config", "events", "lock", "metrics", "progress"]
 
-    played = hyperaction("evaluate", tmp_path / "a", "--episodes", 3).stdout
+    capsys.readouterr()
+    assert main(["evaluate", one, "--episodes", "3"]) == 0
+    played = capsys.readouterr().out
     assert [line.split()[0] for line in played.splitlines()] == ["episode", "1", "2", "3", "mean"]
     drawing = tmp_path / "compare.png"
-    compared = hyperaction("compare", tmp_path / "a", "--out", drawing)
-    assert "CartPole-v1" in compared.stdout
+    assert main(["compare", one, "--out", str(drawing)]) == 0
+    assert "CartPole-v1" in capsys.readouterr().out
     assert drawing.stat().st_size > 5_000
-    refused = hyperaction("compare", tmp_path, check=False)
-    assert (
-        refused.stderr == f"hyperaction: {tmp_path} holds no run: there is no config.json in it\n"
-    )
+    assert main(["compare", str(tmp_path)]) != 0
+    refused = f"hyperaction: {tmp_path} holds no run: there is no config.json in it\n"
+    assert capsys.readouterr().err == refused
 
 
-def test_an_environment_without_an_end_is_told_what_to_do(tmp_path):
+@pytest.mark.parametrize("phase_steps", ["30", "10000"])
+def test_a_run_has_as_many_steps_as_were_asked_for_and_ends_in_an_evaluation(tmp_path, phase_steps):
+    out = tmp_path / "run"  # Its episodes have ten steps.
+    args = [
+        "train", "tests.faulty:Faulty-v0", "--steps", "55", "--phase-steps", phase_steps,
+        "--hidden", "8", "--evaluation-steps", "10", "--loggers", "--out", str(out),
+    ]  # fmt: skip
+    assert main(args) == 0
+    rows = metrics(out)
+    assert [(row["kind"], row["step"]) for row in rows[-2:]] == [("train", 60), ("eval", 60)]
+    assert [row["step"] for row in rows if row["kind"] == "eval"] in ([60], [30, 60])
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2,
+    reason="there is one core",
+)
+def test_results_do_not_depend_on_the_number_of_cores(tmp_path):
+    there = sorted(os.sched_getaffinity(0))
+    ours = {name: value for name, value in os.environ.items() if name != "PJRT_NPROC"}
+    rows, agents = [], []
+    for cores in (there[:1], there[:2]):
+        out = tmp_path / str(len(cores))
+        # The paper's network: sums of smaller ones are not split.
+        args = [
+            "train", "CartPole-v1", "--steps", "120", "--learning-starts", "64", "--phase-steps",
+            "120", "--evaluation-steps", "20", "--loggers", "--out", str(out),
+        ]  # fmt: skip
+        program = f"import os; os.sched_setaffinity(0, {cores}); " + (
+            f"from hyperaction.cli import main; raise SystemExit(main({args}))"
+        )
+        subprocess.run([sys.executable, "-c", program], env=ours, check=True, capture_output=True)
+        rows.append(metrics(out))
+        agents.append(read_arrays(out / "agent.safetensors")[0])
+    assert rows[0] == rows[1]
+    for name, array in agents[0].items():
+        np.testing.assert_array_equal(array, agents[1][name], err_msg=name)
+
+
+def test_a_run_without_an_end_of_episodes_says_what_to_do(tmp_path, monkeypatch, capsys):
     (tmp_path / "endless.py").write_text(
         "import gymnasium, numpy as np\n"
         "class Endless(gymnasium.Env):\n"
@@ -66,28 +110,32 @@ def test_an_environment_without_an_end_is_told_what_to_do(tmp_path):
         "        return np.zeros(1, np.float32), 1.0, False, False, {}\n"
         "gymnasium.register('Endless-v0', Endless)\n"
     )
+    monkeypatch.chdir(tmp_path)
     args = [
         "train", "endless:Endless-v0", "--steps", "100", "--phase-steps", "20", "--hidden", "8",
-        "--evaluation-steps", "20", "--no-tensorboard", "--out", "run",
+        "--evaluation-steps", "20", "--loggers", "--out", "run",
     ]  # fmt: skip
-    refused = hyperaction(*args, check=False, cwd=tmp_path)
-    assert refused.returncode == 1
-    assert "no episode ended in 200 steps; limit them with --max-episode-steps" in refused.stderr
-    hyperaction(*args, "--fresh", "--max-episode-steps", 15, cwd=tmp_path)
-    rows = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
-    assert {json.loads(row)["length"] for row in rows} == {15.0}
+    assert main(args) == 1
+    message = "no episode ended in 200 steps; limit them with --max-episode-steps"
+    assert message in capsys.readouterr().err
+    assert main([*args, "--fresh", "--max-episode-steps", "15"]) == 0
+    assert {row["length"] for row in metrics(tmp_path / "run")} == {15.0}
 
 
 @pytest.mark.parametrize("agent", ["hgqn", "ddpg"])
-def test_pybullet_runs_beside_what_was_published(agent, tmp_path):
-    done = hyperaction(
-        "train", "ReacherBulletEnv-v0", "--agent", agent, "--steps", 300, "--hidden", 16, 16,
-        "--replay-start", 100, "--phase-steps", 150, "--evaluation-steps", 1, "--out",
-        tmp_path / "run", "--no-tensorboard",
-    )  # fmt: skip
+def test_pybullet_runs_beside_what_was_published(agent, tmp_path, capsys):
+    args = [
+        "train", "ReacherBulletEnv-v0", "--agent", agent, "--steps", "300", "--hidden", "16", "16",
+        "--learning-starts", "100", "--phase-steps", "150", "--evaluation-steps", "1",
+        "--out", str(tmp_path / "run"), "--loggers",
+    ]  # fmt: skip
+    if agent == "ddpg":
+        assert main(args) == 0
+        return
+    done = run_alone(*args)
     assert not [line for line in done.stdout.splitlines() if "argv" in line or "build" in line]
     assert done.stderr == ""
-    if agent == "hgqn":
-        compared = hyperaction("compare", tmp_path / "run", "--out", tmp_path / "c.png").stdout
-        assert "hgqn-r1-sum" in compared
-        assert "no result at the published steps, 10,000 to 3,000,000" in compared
+    assert main(["compare", str(tmp_path / "run"), "--out", str(tmp_path / "c.png")]) == 0
+    compared = capsys.readouterr().out
+    assert "hgqn-r1-sum" in compared
+    assert "no result at the published steps, 10,000 to 3,000,000" in compared

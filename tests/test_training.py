@@ -1,4 +1,4 @@
-"""Agents in Python: what they learn, in which environments, and what they tell."""
+"""Agents in Python: what they learn, in which environments, and what they report."""
 
 from typing import Any
 
@@ -8,8 +8,11 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from hyperaction.learners import BDQN, DDPG, DQN, HGQN, HGRainbow, Rainbow
-from hyperaction.training import Callback
+from hyperaction.agents.targets import Polyak
+from hyperaction.api import BDQN, DDPG, DQN, HGQN, HGRainbow, Rainbow
+from hyperaction.training.callbacks import Callback
+
+pytestmark = pytest.mark.usefixtures("shared_programs")
 
 
 class Climbing(gymnasium.Env):
@@ -36,9 +39,15 @@ class Climbing(gymnasium.Env):
 
 
 SMALL: dict[str, Any] = {
-    "hidden": (32,), "total_width": 64, "learning_rate": 5e-3, "optimiser_epsilon": 1e-8,
-    "replay_start": 100, "target_period": 50, "epsilon": 1.0,
+    "hidden": (32,), "total_width": 64, "learning_rate": 5e-3, "optimiser.epsilon": 1e-8,
+    "learning_starts": 100, "interval": 50, "final": 1.0,
 }  # fmt: skip
+
+
+def without_interval(settings):
+    """Targets that follow at every update are not copied at intervals."""
+    copied = settings.get("target", "copy") == "copy"
+    return settings if copied else {k: v for k, v in settings.items() if k != "interval"}
 
 
 @pytest.mark.parametrize(
@@ -50,14 +59,14 @@ SMALL: dict[str, Any] = {
         (HGQN, {"rank": 2, "mixer": "universal"}, 1.1),
         (Rainbow, {}, 1.1),
         (HGRainbow, {"rank": 2}, 1.1),
-        (HGQN, {"rank": 2, "layer_norm": True, "polyak": 0.05, "loss": "huber"}, 1.1),
-        (BDQN, {"branching": "independent", "dueling": True, "double": True}, 0.5),
+        (HGQN, {"rank": 2, "layer_norm": True, "target": Polyak(0.05), "loss": "huber"}, 1.1),
+        (BDQN, {"towards": "independent", "dueling": True, "double": True}, 0.5),
     ],
     ids=str,
 )
 def test_only_agents_that_see_pairs_climb(kind, changes, expected):
-    learner = kind(Climbing(), **{**SMALL, **changes}).learn(1500)
-    returns = [episode.total for episode in learner.evaluate(Climbing(), 200)]
+    agent = kind(Climbing(), **without_interval({**SMALL, **changes})).learn(1500)
+    returns = [episode.total for episode in agent.evaluate(Climbing(), 200)]
     assert np.mean(returns) == pytest.approx(expected, abs=0.05)
 
 
@@ -80,13 +89,13 @@ class Aiming(gymnasium.Env):
 
 
 def test_ddpg_finds_the_aim():
-    learner = DDPG(
-        Aiming(), hidden=(64, 64), replay_start=200, actor_learning_rate=1e-3, weight_decay=0.0,
-        replay_size=5000,
+    agent = DDPG(
+        Aiming(), hidden=(64, 64), learning_starts=200, actor_learning_rate=1e-3, weight_decay=0.0,
+        buffer_size=5000,
     )  # fmt: skip
-    before = np.mean([episode.total for episode in learner.evaluate(Aiming(), 100)])
-    learner.learn(2500)
-    after = np.mean([episode.total for episode in learner.evaluate(Aiming(), 100)])
+    before = np.mean([episode.total for episode in agent.evaluate(Aiming(), 100)])
+    agent.learn(2500)
+    after = np.mean([episode.total for episode in agent.evaluate(Aiming(), 100)])
     assert before < -0.2
     assert after > -0.03
 
@@ -125,9 +134,9 @@ class Counting(gymnasium.Env):
 TINY: dict[str, Any] = {
     "hidden": (8,),
     "total_width": 8,
-    "minibatch": 4,
-    "replay_start": 8,
-    "replay_size": 999,
+    "batch_size": 4,
+    "learning_starts": 8,
+    "buffer_size": 999,
 }
 
 
@@ -135,11 +144,11 @@ TINY: dict[str, Any] = {
 @pytest.mark.parametrize("with_mask", [False, True])
 def test_vectors_store_what_single_environments_store(mode, with_mask):
     def stored(env, steps):
-        learner = HGQN(env, n_step=2, **{**TINY, "replay_start": 500}).learn(steps)
-        ring = learner.training.ring
+        agent = HGQN(env, n_step=2, **{**TINY, "learning_starts": 500}).learn(steps)
+        ring = agent.trainer.replay.ring
         rows = zip(*(np.asarray(a[: len(ring)]).tolist() for a in ring.arrays if a is not None))  # noqa: B905
         # Actions are random, the rest is not.
-        return sorted(str([row[0], *row[2:]]) for row in rows), learner.step
+        return sorted(str([row[0], *row[2:]]) for row in rows), agent.step
 
     single, _ = stored(Counting(with_mask=with_mask), 40)
     vector = SyncVectorEnv([lambda: Counting(with_mask=with_mask)] * 3, autoreset_mode=mode)
@@ -153,8 +162,8 @@ def test_vectors_store_what_single_environments_store(mode, with_mask):
 def test_masks_hold_where_environments_end_at_different_times(mode):
     # Counting itself checks that no action is forbidden.
     lengths = [lambda: Counting(3, True), lambda: Counting(5, True), lambda: Counting(7, True)]
-    learner = HGQN(SyncVectorEnv(lengths, autoreset_mode=mode), **TINY).learn(150)
-    ring = learner.training.ring
+    agent = HGQN(SyncVectorEnv(lengths, autoreset_mode=mode), **TINY).learn(150)
+    ring = agent.trainer.replay.ring
     forbidden = ring.arrays.next_observation[: len(ring), 0].astype(int) % 2
     expected = np.ones((len(ring), 4), bool)
     expected[np.arange(len(ring)), forbidden] = False
@@ -165,13 +174,13 @@ def test_the_replay_ratio_does_not_depend_on_the_number_of_environments():
     updates = {}
     for count in (1, 3):
         env = SyncVectorEnv([Counting] * count, autoreset_mode=AutoresetMode.SAME_STEP)
-        learner = HGQN(env, update_period=2, **TINY).learn(90)
-        updates[count] = int(learner.state.optimiser.updates)
+        agent = HGQN(env, train_frequency=2, **TINY).learn(90)
+        updates[count] = int(agent.state.optimiser.updates)
     assert updates == {1: 41, 3: 41}
 
 
 def test_time_limits_bootstrap_and_terminations_do_not():
-    ring = HGQN(Counting(), **TINY).learn(16).training.ring
+    ring = HGQN(Counting(), **TINY).learn(16).trainer.replay.ring
     last = ring.arrays.next_observation[:16, 0] % 100 == 4
     episode = ring.arrays.observation[:16, 0] // 100
     terminated = last & (episode % 2 == 1)
@@ -179,41 +188,41 @@ def test_time_limits_bootstrap_and_terminations_do_not():
     assert last.sum() == 4
 
 
-def test_callbacks_are_told_and_can_stop():
-    class Told(Callback):
+def test_callbacks_are_called_and_can_stop():
+    class Seen(Callback):
         def __init__(self):
             self.steps, self.episodes = 0, []
 
-        def on_step(self, training):
+        def on_step(self, trainer):
             self.steps += 1
 
-        def on_episode(self, training, episode):
+        def on_episode(self, trainer, episode):
             self.episodes.append(episode)
             return len(self.episodes) < 3
 
-    told, every = Told(), []
-    learner = HGQN(Counting(), **TINY).learn(100, [told, lambda training: every.append(training)])
-    assert learner.step == told.steps == len(every) == 12
-    assert [tuple(episode) for episode in told.episodes] == [(4.0, 4)] * 3
-    assert learner.learn(5).step == 17
+    seen, every = Seen(), []
+    agent = HGQN(Counting(), **TINY).learn(100, [seen, lambda trainer: every.append(trainer)])
+    assert agent.step == seen.steps == len(every) == 12
+    assert [tuple(episode) for episode in seen.episodes] == [(4.0, 4)] * 3
+    assert agent.learn(5).step == 17
 
 
 @pytest.mark.parametrize("kind", [HGQN, BDQN, DDPG])
 def test_a_saved_agent_acts_the_same(kind, tmp_path):
-    small = {"hidden": (8, 8), "minibatch": 4, "replay_start": 20}
-    learner = kind(Aiming(), **small).learn(60)
+    small = {"hidden": (8, 8), "batch_size": 4, "learning_starts": 20}
+    agent = kind(Aiming(), **small).learn(60)
     file = tmp_path / "new" / "agent.safetensors"
-    learner.save(file)
+    agent.save(file)
     assert [path.name for path in file.parent.iterdir()] == [file.name]
-    loaded, going_on = kind.load(file), kind.load(file, Aiming())
+    loaded, resumed = kind.load(file), kind.load(file, Aiming())
     observations = np.random.default_rng(0).uniform(-1, 1, (5, 2))
-    expected = learner.act(observations)
+    expected = agent.act(observations)
     assert expected.shape == (5, 2)
     np.testing.assert_array_equal(loaded.act(observations), expected)
-    np.testing.assert_array_equal(going_on.act(observations[0]), expected[0])
+    np.testing.assert_array_equal(resumed.act(observations[0]), expected[0])
     assert Aiming.action_space.contains(loaded.act(observations[0]))
     assert loaded.step == 60
-    assert going_on.learn(30).step == 90
+    assert resumed.learn(30).step == 90
     with pytest.raises(ValueError, match="without an environment cannot learn"):
         loaded.learn(1)
     other = DQN if kind is not DQN else HGQN
@@ -229,22 +238,25 @@ def test_a_saved_agent_acts_the_same(kind, tmp_path):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: HGQN(Aiming(), learning_rat=1.0), "no setting learning_rat; did you mean learni"),
-        (lambda: DQN(Aiming(), rank=2), "dqn has the hyperedge of all vertices alone"),
+        (
+            lambda: HGQN(Aiming(), learning_rat=1.0),
+            "unknown setting 'learning_rat'; did you mean 'learning_rate'",
+        ),
+        (lambda: DQN(Aiming(), rank=2), "dqn has only the hyperedge of all vertices"),
         (lambda: DDPG(Aiming(), rank=2), "ddpg has no hyperedges"),
-        (lambda: HGQN(Aiming(), rank=2, edges=[(0, 1)]), "--rank 2 and --edges 0,1: give one"),
-        (lambda: HGQN(Aiming(), preset="fast"), "no preset is called 'fast'; there is physical"),  # type: ignore[arg-type]
+        (lambda: HGQN(Aiming(), rank=2, edges=[(0, 1)]), "rank 2 and edges 0,1: give one"),
+        (lambda: HGQN(Aiming(), preset="fast"), "unknown preset 'fast'; choose from physical"),  # type: ignore[arg-type]
         (lambda: HGQN(Blocked(), **TINY).learn(9), "leaves no joint action"),
         (lambda: DDPG(Masked()).learn(1), "ddpg cannot obey an action mask"),
         (lambda: HGQN(Counting(), **TINY).act([0.0], np.zeros(4)), "leaves no joint action"),
-        (lambda: HGQN(Counting(), **TINY).evaluate(Aiming()), "knows observations of shape"),
+        (lambda: HGQN(Counting(), **TINY).evaluate(Aiming()), "takes observations of shape"),
         (lambda: HGQN(Counting(), **TINY).evaluate(Climbing()), "actions are not those of the"),
         (lambda: DDPG(Counting()), "ddpg acts in a Box of real numbers"),
         (lambda: HGQN(Aiming(), rank=3), "order 3 on 2 vertices"),
         (lambda: HGQN.load("nowhere"), "there is no file nowhere"),
     ],
 )
-def test_mistakes_in_python_are_told(make, message):
+def test_mistakes_in_python_name_the_argument(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -276,14 +288,14 @@ class Reused(Counting):
 
 
 def test_environments_may_use_one_array_for_all_observations():
-    ring = HGQN(Reused(), **TINY).learn(12).training.ring
+    ring = HGQN(Reused(), **TINY).learn(12).trainer.replay.ring
     seen, following = ring.arrays.observation[:12, 0], ring.arrays.next_observation[:12, 0]
     np.testing.assert_array_equal(following, seen + 1)
 
 
 def test_learning_waits_for_transitions_over_many_steps():
-    learner = HGQN(Counting(length=99), n_step=30, **TINY).learn(40)
-    assert int(learner.state.optimiser.updates) == 40 - 32
+    agent = HGQN(Counting(length=99), n_step=30, **TINY).learn(40)
+    assert int(agent.state.optimiser.updates) == 40 - 32
 
 
 class TwoSteps(gymnasium.Env):
@@ -306,44 +318,44 @@ class TwoSteps(gymnasium.Env):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"target_period": 50},
-        {"polyak": 0.05},
-        {"n_step": 2, "optimiser": "rmsprop", "optimiser_epsilon": 1e-5},
+        {"interval": 50},
+        {"target": "polyak", "rate": 0.05},
+        {"n_step": 2, "optimiser": "rmsprop", "optimiser.epsilon": 1e-5},
     ],
 )
 def test_values_travel_back_through_the_target_network(changes):
-    learner = HGQN(TwoSteps(), **{**SMALL, "discount": 0.5, **changes}).learn(1500)
-    online = learner.state.online
+    agent = HGQN(TwoSteps(), **without_interval({**SMALL, "discount": 0.5, **changes})).learn(1500)
+    online = agent.state.online
     values = [float(online(np.array([0.0], np.float32), np.array([a]))) for a in (0, 1)]
     np.testing.assert_allclose(values, [0.0, 0.5], atol=0.07)
 
 
-def test_priorities_are_the_roots_of_the_losses():
-    learner = HGRainbow(Counting(), **TINY).learn(40)
-    training = learner.training
-    learned = []
-    learn_and_act = training.programs.learn_and_act
+def test_priorities_are_the_roots_of_the_losses(monkeypatch):
+    agent = HGRainbow(Counting(), **TINY).learn(40)
+    trainer = agent.trainer
+    updates = []
+    update_and_act = trainer.compiled.update_and_act
 
     def noted(*args):
-        found = learn_and_act(*args)
-        learned.append((args[1], found[1]))
+        found = update_and_act(*args)
+        updates.append((args[1], found[1]))
         return found
 
-    training.programs.learn_and_act = noted
-    before = training.priorities.priorities.copy()
-    new = training.ring.added % training.ring.capacity
-    learner.learn(1)
-    ((batch, told),) = learned
-    after = training.priorities.priorities
+    monkeypatch.setattr(trainer.compiled, "update_and_act", noted)
+    before = trainer.replay.priorities.priorities.copy()
+    new = trainer.replay.ring.added % trainer.replay.ring.capacity
+    agent.learn(1)
+    ((batch, info),) = updates
+    after = trainer.replay.priorities.priorities
     changed = np.flatnonzero(after != before)
-    roots = np.sqrt(np.asarray(told.losses) + 1e-10)
-    for place in changed:
-        assert place == new or np.isclose(after[place], roots, rtol=1e-6).any()
-    assert 0 < len(changed) <= TINY["minibatch"] + 1
-    places = [int(np.flatnonzero(training.ring.arrays.observation[:, 0] == o)[0])
+    roots = np.sqrt(np.asarray(info.losses) + 1e-10)
+    for slot in changed:
+        assert slot == new or np.isclose(after[slot], roots, rtol=1e-6).any()
+    assert 0 < len(changed) <= TINY["batch_size"] + 1
+    slots = [int(np.flatnonzero(trainer.replay.ring.arrays.observation[:, 0] == o)[0])
               for o in batch.observation[:, 0]]  # fmt: skip
     before[new] = before.max()  # What is new is as important as anything.
-    slow = 1 / np.sqrt(before[places] / before.sum())
+    slow = 1 / np.sqrt(before[slots] / before.sum())
     np.testing.assert_allclose(batch.weight, slow / slow.max(), rtol=1e-5)
 
 
@@ -361,5 +373,5 @@ def test_agents_act_on_observations_as_the_environment_gives_them(space):
             return space.sample(), *others
 
     env = Odd()
-    learner = HGQN(env, **TINY).learn(10)
-    assert env.action_space.contains(learner.act(space.sample()))
+    agent = HGQN(env, **TINY).learn(10)
+    assert env.action_space.contains(agent.act(space.sample()))

@@ -6,16 +6,27 @@ from typing import TYPE_CHECKING, Any
 from hyperaction.version import __version__
 
 if TYPE_CHECKING:
+    from hyperaction.agents.exploration import AbstractExploration as AbstractExploration
+    from hyperaction.agents.exploration import EpsilonGreedy as EpsilonGreedy
+    from hyperaction.agents.objectives import TD as TD
+    from hyperaction.agents.objectives import Branching as Branching
+    from hyperaction.agents.optimisers import Adam as Adam
+    from hyperaction.agents.optimisers import RMSProp as RMSProp
+    from hyperaction.agents.schedules import Linear as Linear
+    from hyperaction.agents.state_networks import CNNNetwork as CNNNetwork
+    from hyperaction.agents.state_networks import MLPNetwork as MLPNetwork
+    from hyperaction.agents.targets import Copy as Copy
+    from hyperaction.agents.targets import Polyak as Polyak
+    from hyperaction.api import BDQN as BDQN
+    from hyperaction.api import DDPG as DDPG
+    from hyperaction.api import DQN as DQN
+    from hyperaction.api import HGQN as HGQN
+    from hyperaction.api import HGRainbow as HGRainbow
+    from hyperaction.api import Rainbow as Rainbow
     from hyperaction.blocks import Blocks as Blocks
     from hyperaction.blocks import head_width as head_width
     from hyperaction.hypergraph import HIGHEST as HIGHEST
     from hyperaction.hypergraph import Hypergraph as Hypergraph
-    from hyperaction.learners import BDQN as BDQN
-    from hyperaction.learners import DDPG as DDPG
-    from hyperaction.learners import DQN as DQN
-    from hyperaction.learners import HGQN as HGQN
-    from hyperaction.learners import HGRainbow as HGRainbow
-    from hyperaction.learners import Rainbow as Rainbow
     from hyperaction.maximise import WAYS as WAYS
     from hyperaction.maximise import Maximiser as Maximiser
     from hyperaction.maximise import entry_mask as entry_mask
@@ -32,8 +43,8 @@ if TYPE_CHECKING:
     from hyperaction.networks import MLP as MLP
     from hyperaction.networks import NatureCNN as NatureCNN
     from hyperaction.networks import QNetwork as QNetwork
-    from hyperaction.training import Callback as Callback
-    from hyperaction.training import Episode as Episode
+    from hyperaction.training.callbacks import Callback as Callback
+    from hyperaction.training.episodes import Episode as Episode
 
 # Names are imported when first used, so that the command answers before JAX is loaded.
 _HOMES = {
@@ -51,8 +62,15 @@ _HOMES = {
     "maximise": ("WAYS", "Maximiser", "entry_mask", "maximiser", "random_actions"),
     "blocks": ("Blocks", "head_width"),
     "networks": ("MLP", "NatureCNN", "QNetwork"),
-    "learners": ("BDQN", "DDPG", "DQN", "HGQN", "HGRainbow", "Rainbow"),
-    "training": ("Callback", "Episode"),
+    "api": ("BDQN", "DDPG", "DQN", "HGQN", "HGRainbow", "Rainbow"),
+    "agents.exploration": ("AbstractExploration", "EpsilonGreedy"),
+    "agents.objectives": ("TD", "Branching"),
+    "agents.optimisers": ("Adam", "RMSProp"),
+    "agents.schedules": ("Linear",),
+    "agents.state_networks": ("CNNNetwork", "MLPNetwork"),
+    "agents.targets": ("Copy", "Polyak"),
+    "training.callbacks": ("Callback",),
+    "training.episodes": ("Episode",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -66,7 +66,7 @@ class Blocks(eqx.Module):
         self.hypergraph = hypergraph
 
     def heads(self, state: Float[Array, " features"]) -> Float[Array, "heads width"]:
-        """The heads' hidden units, from which all else is told: most of the work is here."""
+        """The heads' hidden units, from which all else follows: most of the work is here."""
         hidden = product(self.hidden.weight, state) + self.hidden.bias
         return jax.nn.relu(hidden).reshape(self.hypergraph.num_edges, -1)
 

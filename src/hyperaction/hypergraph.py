@@ -172,7 +172,7 @@ class Hypergraph:
         return hash((self.sizes, self.edges))
 
     def __hash__(self) -> int:
-        # Kept: compiled programs are looked up by it at every call, and edges can be many.
+        # Stored: compiled programs are looked up by it at every call, and edges can be many.
         return self._hash
 
     def __repr__(self) -> str:

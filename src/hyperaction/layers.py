@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Num, PRNGKeyArray
 
-from hyperaction.convolutions import Sliding, slide
+from hyperaction.kernels.conv import ConvSpec, conv2d
 
 _Layer = TypeVar("_Layer", eqx.nn.Linear, eqx.nn.Conv2d)
 
@@ -55,17 +55,17 @@ def convolution(
 def convolved(
     layer: eqx.nn.Conv2d, x: Num[Any, "..."], *, of_bytes: bool = False
 ) -> Float[Array, "height width outputs"]:
-    """A convolution in the order of axes that processors like: the channels last.
+    """The result of a convolution, with the channels last, which is fastest.
 
     Args:
         layer: The convolution.
-        x: What it slides over, `[height, width, channels]`.
-        of_bytes: Whether that is an image of bytes instead, `[channels, height, width]`, which is
-            scaled to go from zero to one.
+        x: The image, `[height, width, channels]`.
+        of_bytes: Whether it is an image of bytes instead, `[channels, height, width]`, which is
+            scaled to [0, 1].
     """
     assert layer.bias is not None
-    how = Sliding(layer.stride, layer.padding, of_bytes)
-    return slide(layer.weight, x, how) + layer.bias[:, 0, 0]
+    spec = ConvSpec(layer.stride, layer.padding, of_bytes)
+    return conv2d(layer.weight, x, spec) + layer.bias[:, 0, 0]
 
 
 def _started(layer: _Layer, weight: Float[Array, "..."]) -> _Layer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
@@ -12,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from hyperaction.errors import unknown
 from hyperaction.layers import linear
 
 
@@ -34,7 +34,7 @@ class AbstractMixer(eqx.Module):
 
     def weights(self, num_edges: int) -> Float[Array, " edges"]:
         """How much each hyperedge weighs in an affine mixer."""
-        raise TypeError(f"{type(self).__name__} is no weighted sum")
+        raise TypeError(f"{type(self).__name__} is not a weighted sum")
 
 
 class Sum(AbstractMixer):
@@ -168,7 +168,10 @@ class QMix(AbstractMixer):
         return jnp.abs(self.out_weight(state)) @ hidden + out_bias
 
 
-MIXERS: dict[str, Callable[[int, int, PRNGKeyArray], AbstractMixer]] = {
+MakeMixer = Callable[[int, int, PRNGKeyArray], AbstractMixer]
+"""Makes a mixer from the number of hyperedges, the number of features and a key."""
+
+MIXERS: dict[str, MakeMixer] = {
     "sum": lambda num_edges, features, key: Sum(),
     "mean": lambda num_edges, features, key: Mean(),
     "universal": lambda num_edges, features, key: Universal(num_edges, key=key),
@@ -176,13 +179,11 @@ MIXERS: dict[str, Callable[[int, int, PRNGKeyArray], AbstractMixer]] = {
     "monotonic": lambda num_edges, features, key: Monotonic(num_edges, key=key),
     "qmix": lambda num_edges, features, key: QMix(num_edges, features, key=key),
 }
-"""Makes a mixer by name from the number of hyperedges, the state's features and a key."""
+"""The mixers that have a name."""
 
 
 def make_mixer(name: str, *, num_edges: int, features: int, key: PRNGKeyArray) -> AbstractMixer:
     """The mixer of that name, with the paper's width where it has one."""
     if name not in MIXERS:
-        near = difflib.get_close_matches(name, MIXERS, n=1)
-        hint = f"; did you mean '{near[0]}'?" if near else "."
-        raise ValueError(f"no mixer is called '{name}'{hint} There are {', '.join(MIXERS)}.")
+        raise ValueError(unknown("mixer", name, MIXERS))
     return MIXERS[name](num_edges, features, key)

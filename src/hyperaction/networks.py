@@ -16,10 +16,10 @@ from hyperaction.blocks import TOTAL_WIDTH, Blocks
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.layers import convolution, convolved, linear, product
 from hyperaction.maximise import Maximiser, maximiser
-from hyperaction.mixers import AbstractMixer, Sum, make_mixer
+from hyperaction.mixers import AbstractMixer, MakeMixer, Sum, make_mixer
 
 ENUMERATION_LIMIT = 100_000
-"""The most joint actions that `QNetwork.q_values` lists unless told otherwise."""
+"""The most joint actions that `QNetwork.q_values` lists by default."""
 
 
 class MLP(eqx.Module):
@@ -124,7 +124,8 @@ class QNetwork(eqx.Module):
     Args:
         hypergraph: The hyperedges on the action's vertices.
         state_network: From an observation to features: one of ours or any callable pytree.
-        mixer: A mixer, or the name of one.
+        mixer: A mixer, the name of one, or a function that makes one from the number of
+            hyperedges, the number of features and a key.
         width: Hidden units per head; by default the paper's heuristic.
         dueling: Add a value stream V(s), and centre the mixed values around zero.
         value_width: Hidden units of the value stream.
@@ -142,7 +143,7 @@ class QNetwork(eqx.Module):
         hypergraph: Hypergraph,
         state_network: Callable[[Any], Float[Array, " features"]],
         *,
-        mixer: AbstractMixer | str = Sum(),
+        mixer: AbstractMixer | MakeMixer | str = Sum(),
         width: int | None = None,
         dueling: bool = False,
         value_width: int = TOTAL_WIDTH,
@@ -160,6 +161,8 @@ class QNetwork(eqx.Module):
             mixer = make_mixer(
                 mixer, num_edges=hypergraph.num_edges, features=features, key=mixer_key
             )
+        elif not isinstance(mixer, AbstractMixer):
+            mixer = mixer(hypergraph.num_edges, features, mixer_key)
         self.hypergraph = hypergraph
         self.state_network = state_network
         self.blocks = Blocks(hypergraph, features, width, key=blocks_key)

@@ -11,11 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Num, PRNGKeyArray
+from numpy.typing import NDArray
 
-from hyperaction.agents.exploration import Noise
-from hyperaction.agents.minibatch import Learned, Minibatch
-from hyperaction.agents.settings import DDPGSettings
+from hyperaction.agents.batch import Batch, UpdateInfo
+from hyperaction.agents.config import DDPGConfig
+from hyperaction.agents.exploration import Explorer, Masks
+from hyperaction.agents.targets import with_update
 from hyperaction.losses import squared, td_target
+
+NO_MASKS = "ddpg cannot obey an action mask: its actions are real numbers"
 
 LAST_LAYER = 0.003
 """The last layers' weights start this near to zero, so that first actions and values are small."""
@@ -83,7 +87,7 @@ class DDPGState(NamedTuple):
 class DDPGAgent(eqx.Module):
     """The functions of a DDPG agent; its state is passed in and out."""
 
-    settings: DDPGSettings = eqx.field(static=True)
+    config: DDPGConfig = eqx.field(static=True)
     action_length: int = eqx.field(static=True)
     observation_shape: tuple[int, ...] = eqx.field(static=True)
 
@@ -92,14 +96,28 @@ class DDPGAgent(eqx.Module):
         """Actions are real numbers from -1 to 1."""
         return np.float32
 
-    def explorer(self, count: int, random: np.random.Generator) -> Noise:
-        """What explores in so many environments."""
-        return Noise(self.settings, self.action_length, count, random)
+    def explorer(self, num_envs: int, rng: np.random.Generator) -> Explorer:
+        """The exploration for so many environments."""
+        return Explorer(
+            self.config.exploration,
+            num_envs,
+            self.action_length,
+            self.config.learning_starts,
+            self._random_actions,
+            rng,
+        )
 
-    def start(self, key: PRNGKeyArray) -> DDPGState:
-        """An agent that knows nothing."""
+    def _random_actions(
+        self, rng: np.random.Generator, count: int, masks: Masks
+    ) -> NDArray[np.float32]:
+        if masks is not None:
+            raise ValueError(NO_MASKS)
+        return rng.uniform(-1.0, 1.0, (count, self.action_length)).astype(np.float32)
+
+    def init(self, key: PRNGKeyArray) -> DDPGState:
+        """The initial state."""
         actor_key, critic_key = jax.random.split(key)
-        sizes = (math.prod(self.observation_shape), *self.settings.hidden)
+        sizes = (math.prod(self.observation_shape), *self.config.hidden)
         online = Networks(
             Actor((*sizes, self.action_length), key=actor_key),
             Critic((*sizes, 1), self.action_length, key=critic_key),
@@ -114,11 +132,11 @@ class DDPGAgent(eqx.Module):
     ) -> Float[Array, " action"]:
         """The policy's action."""
         if mask is not None:
-            raise ValueError("ddpg cannot obey an action mask: its actions are real numbers")
+            raise ValueError(NO_MASKS)
         return state.online.actor(observation)
 
-    def learn(self, state: DDPGState, batch: Minibatch) -> tuple[DDPGState, Learned]:
-        """One update of the critic and of the actor on a minibatch, both from the same networks."""
+    def update(self, state: DDPGState, batch: Batch) -> tuple[DDPGState, UpdateInfo]:
+        """One update of the critic and of the actor on a batch, both from the same networks."""
         (loss, losses), critic_gradient = jax.value_and_grad(self._critic_loss, has_aux=True)(
             state.online.critic, state.target, batch
         )
@@ -129,15 +147,17 @@ class DDPGAgent(eqx.Module):
             critic_gradient, state.optimiser[1], state.online.critic
         )
         online = optax.apply_updates(state.online, Networks(actor_step, critic_step))
-        target = optax.incremental_update(online, state.target, self.settings.polyak)
-        return DDPGState(online, target, (actor_state, critic_state)), Learned(loss, losses)
+        state = DDPGState(online, state.target, (actor_state, critic_state))
+        if with_update(self.config.target):
+            state = self.update_target(state)
+        return state, UpdateInfo(loss, losses)
 
-    def copy_target(self, state: DDPGState) -> DDPGState:
-        """The target networks become the online networks."""
-        return state._replace(target=jax.tree.map(jnp.copy, state.online))
+    def update_target(self, state: DDPGState) -> DDPGState:
+        """The target networks follow the online networks."""
+        return state._replace(target=self.config.target.update(state.online, state.target))
 
     def _critic_loss(
-        self, critic: Critic, target: Networks, batch: Minibatch
+        self, critic: Critic, target: Networks, batch: Batch
     ) -> tuple[Float[Array, ""], Float[Array, " batch"]]:
         next_actions = jax.vmap(target.actor)(batch.next_observation)
         next_values = jax.vmap(target.critic)(batch.next_observation, next_actions)
@@ -145,14 +165,14 @@ class DDPGAgent(eqx.Module):
         losses = jax.vmap(squared)(targets - jax.vmap(critic)(batch.observation, batch.action))
         return losses.mean(), losses
 
-    def _actor_loss(self, actor: Actor, critic: Critic, batch: Minibatch) -> Float[Array, ""]:
+    def _actor_loss(self, actor: Actor, critic: Critic, batch: Batch) -> Float[Array, ""]:
         return -jax.vmap(critic)(batch.observation, jax.vmap(actor)(batch.observation)).mean()
 
     def _optimisers(self) -> tuple[optax.GradientTransformation, optax.GradientTransformation]:
-        settings = self.settings
-        decay = optax.add_decayed_weights(settings.weight_decay, _is_weight)
-        critic = optax.chain(decay, optax.adam(settings.learning_rate))
-        return optax.adam(settings.actor_learning_rate), critic
+        config = self.config
+        decay = optax.add_decayed_weights(config.weight_decay, _is_weight)
+        critic = optax.chain(decay, optax.adam(config.learning_rate))
+        return optax.adam(config.actor_learning_rate), critic
 
 
 def _is_weight(tree: Any) -> Any:

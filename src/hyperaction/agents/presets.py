@@ -1,68 +1,77 @@
-"""The paper's agents and the settings of its studies: values of settings, not classes."""
+"""The paper's agents and the settings of its studies: values of configurations, not classes."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
 
-from hyperaction.agents.settings import DDPGSettings, LoopSettings, ValueSettings
+from hyperaction.agents.config import AgentConfig, DDPGConfig, QLearningConfig
+from hyperaction.agents.parts import from_dict, with_changes
+from hyperaction.errors import SettingError, unknown
 from hyperaction.hypergraph import HIGHEST
 
 AgentName = Literal["dqn", "hgqn", "rainbow", "hg-rainbow", "bdqn", "ddpg"]
 PresetName = Literal["physical", "modern", "atari"]
 
-AGENTS: dict[AgentName, LoopSettings] = {
-    "dqn": ValueSettings(orders=(HIGHEST,)),
-    "hgqn": ValueSettings(orders=(1,)),
-    "rainbow": ValueSettings(
-        orders=(HIGHEST,), double=True, dueling=True, n_step=3, prioritised=True
+RAINBOW = {"objective.double": True, "heads.dueling": True, "n_step": 3, "prioritised": True}
+
+AGENTS: dict[AgentName, AgentConfig] = {
+    "dqn": QLearningConfig(orders=(HIGHEST,)),
+    "hgqn": QLearningConfig(orders=(1,)),
+    "rainbow": with_changes(QLearningConfig(orders=(HIGHEST,)), RAINBOW),
+    "hg-rainbow": with_changes(QLearningConfig(orders=(1,)), RAINBOW),
+    "bdqn": with_changes(
+        QLearningConfig(orders=(1,)),
+        {"objective": "branching", "objective.double": True, "heads.dueling": True},
     ),
-    "hg-rainbow": ValueSettings(orders=(1,), double=True, dueling=True, n_step=3, prioritised=True),
-    "bdqn": ValueSettings(orders=(1,), branching="mean", double=True, dueling=True),
-    "ddpg": DDPGSettings(),
+    "ddpg": DDPGConfig(),
 }
 """The paper's agents, with its settings for physical control."""
-
 
 PRESETS: dict[PresetName, dict[str, Any]] = {
     "physical": {},
     "modern": {
         "mixer": "mean",
-        "layer_norm": True,
+        "network.layer_norm": True,
         "n_step": 3,
-        "loss": "huber",
-        "learning_rate": 0.0001,
-        "optimiser_epsilon": 1e-8,
-        "gradient_clip": 10.0,
-        "polyak": 0.005,
-        "minibatch": 128,
-        "replay_size": 500_000,
-        "replay_start": 5_000,
-        "epsilon": 0.05,
-        "epsilon_steps": 1,
+        "objective.loss": "huber",
+        "optimiser.learning_rate": 0.0001,
+        "optimiser.epsilon": 1e-8,
+        "optimiser.gradient_clip": 10.0,
+        "target": "polyak",
+        "target.rate": 0.005,
+        "batch_size": 128,
+        "buffer_size": 500_000,
+        "learning_starts": 5_000,
+        "exploration.final": 0.05,
+        "exploration.decay_steps": 1,
     },
     "atari": {
         "network": "cnn",
-        "total_width": 512,
-        "width_multiple": 1,
-        "loss": "huber",
+        "heads.total_width": 512,
+        "heads.width_multiple": 1,
+        "objective.loss": "huber",
         "optimiser": "rmsprop",
-        "learning_rate": 0.00025,
-        "optimiser_epsilon": 0.00001,
-        "minibatch": 32,
-        "update_period": 4,
-        "target_period": 8_000,
-        "replay_size": 1_000_000,
-        "replay_start": 20_000,
-        "epsilon": 0.01,
-        "epsilon_steps": 250_000,
+        "optimiser.learning_rate": 0.00025,
+        "optimiser.epsilon": 0.00001,
+        "batch_size": 32,
+        "train_frequency": 4,
+        "target.interval": 8_000,
+        "buffer_size": 1_000_000,
+        "learning_starts": 20_000,
+        "exploration.final": 0.01,
+        "exploration.decay_steps": 250_000,
         "reward_clip": 1.0,
     },
 }
 """What a preset changes of the paper's settings for physical control."""
 
 ATARI_HYPERGRAPH = {"orders": (1, 2, 3)}
-ATARI_RAINBOW = {"optimiser": "adam", "learning_rate": 0.0000625, "optimiser_epsilon": 0.00015}
+ATARI_RAINBOW = {
+    "optimiser": "adam",
+    "optimiser.learning_rate": 0.0000625,
+    "optimiser.epsilon": 0.00015,
+}
 ATARI: dict[AgentName, dict[str, Any]] = {
     "hgqn": ATARI_HYPERGRAPH,
     "rainbow": ATARI_RAINBOW,
@@ -70,48 +79,65 @@ ATARI: dict[AgentName, dict[str, Any]] = {
 }
 """What the paper's agents have of their own in Atari games."""
 
-
-MOST_VERTICES = 1_000
-
-
-def usual_preset(env: str) -> PresetName:
-    """The preset for the environment of an id: Atari's for games, else that of physical control."""
-    return "atari" if env.split(":")[-1].startswith("ALE/") else "physical"
+MAX_VERTICES = 1_000
 
 
-def preset(agent: AgentName, name: PresetName) -> LoopSettings:
-    """An agent's settings: the paper's for its studies, or ones that learn faster."""
-    if agent == "ddpg" and name == "atari":
-        raise ValueError("ddpg acts with real numbers, which Atari games do not take")
-    if agent == "ddpg" and name != "physical":
-        raise ValueError(f"--preset {name} is for Q-learning agents; ddpg has --preset physical")
-    own = ATARI.get(agent, {}) if name == "atari" else {}
-    return replace(AGENTS[agent], **PRESETS[name] | own)
-
-
-def with_rank(agent: AgentName, settings: LoopSettings, rank: int) -> LoopSettings:
-    """The agent with all hyperedges up to this order."""
-    if not isinstance(settings, ValueSettings):
-        raise ValueError(f"--rank {rank}: {agent} has no hyperedges")
-    if agent in ("dqn", "rainbow"):
-        raise ValueError(
-            f"--rank {rank}: {agent} has the hyperedge of all vertices alone; with others it is "
-            f"the agent {'hgqn' if agent == 'dqn' else 'hg-rainbow'}"
+def config_for(
+    agent: AgentName,
+    preset: PresetName,
+    *,
+    rank: int | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> AgentConfig:
+    """An agent's configuration: a preset, with all hyperedges up to a rank and other changes."""
+    if agent not in AGENTS:
+        raise SettingError(f"`agent`: {unknown('agent', agent, get_args(AgentName))}")
+    if preset not in PRESETS:
+        raise SettingError(f"`preset`: {unknown('preset', preset, get_args(PresetName))}")
+    config = AGENTS[agent]
+    if config.continuous and preset == "atari":
+        raise SettingError(f"{agent} acts with real numbers, which Atari games do not take")
+    if config.continuous and preset != "physical":
+        raise SettingError(
+            f"`preset` {preset} is for Q-learning agents; {agent} has `preset` physical"
         )
-    if settings.edges:
-        raise ValueError(f"--rank {rank} and --edges {' '.join(settings.edges)}: give one of them")
-    if rank > MOST_VERTICES:
-        raise ValueError(f"--rank {rank} is above {MOST_VERTICES}, the most vertices there may be")
-    return replace(settings, orders=tuple(range(1, rank + 1)))
+    own = ATARI.get(agent, {}) if preset == "atari" else {}
+    config = with_changes(config, PRESETS[preset] | own)
+    config = with_changes(config, _with_edges(changes or {}))
+    return config if rank is None else with_rank(agent, config, rank)
 
 
-def settings_of(name: AgentName, values: dict[str, Any]) -> LoopSettings:
-    """An agent's settings from JSON; other versions may have had ones that are unknown here."""
-    if name not in AGENTS:
-        raise ValueError(f"there is no agent {name}; there is {', '.join(AGENTS)}")
-    kind = type(AGENTS[name])
-    known = {field.name for field in fields(kind)}
-    kept: dict[str, Any] = {
-        key: tuple(v) if isinstance(v, list) else v for key, v in values.items() if key in known
-    }
-    return kind(**kept)
+def _with_edges(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Python has tuples for what the command line writes with commas."""
+    if "edges" not in changes:
+        return dict(changes)
+    edges = tuple(
+        edge if isinstance(edge, str) else ",".join(map(str, edge)) for edge in changes["edges"]
+    )
+    return {**changes, "edges": edges}
+
+
+def with_rank(agent: AgentName, config: AgentConfig, rank: int) -> AgentConfig:
+    """The agent with all hyperedges up to this order."""
+    if not isinstance(config, QLearningConfig):
+        raise SettingError(f"`rank` {rank}: {agent} has no hyperedges")
+    if AGENTS[agent].orders == (HIGHEST,):  # type: ignore[attr-defined]
+        other = {"dqn": "hgqn", "rainbow": "hg-rainbow"}[agent]
+        raise SettingError(
+            f"`rank` {rank}: {agent} has only the hyperedge of all vertices; with others it is "
+            f"the agent {other}"
+        )
+    if config.edges:
+        raise SettingError(f"`rank` {rank} and `edges` {' '.join(config.edges)}: give one of them")
+    if not 1 <= rank <= MAX_VERTICES:
+        raise SettingError(f"`rank` must be from 1 to {MAX_VERTICES}, not {rank}")
+    return with_changes(config, {"orders": tuple(range(1, rank + 1))})
+
+
+def restored(
+    agent: AgentName, data: Mapping[str, Any], own: Mapping[str, Any] | None = None
+) -> AgentConfig:
+    """An agent's configuration from JSON, with objects of the user's own in their places."""
+    if agent not in AGENTS:
+        raise SettingError(unknown("agent", agent, get_args(AgentName)))
+    return from_dict(type(AGENTS[agent]), data, own or {})

@@ -1,1 +1,1 @@
-"""Speed, as ratios in one run and as distances from the floor."""
+"""Benchmarks of speed, as ratios within one run and distances from lower bounds."""

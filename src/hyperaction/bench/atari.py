@@ -1,91 +1,82 @@
-"""Where the time of a step in an Atari game goes."""
+"""The breakdown of a step in an Atari game."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from hyperaction import environments
-from hyperaction.agents.presets import AgentName, preset
-from hyperaction.agents.settings import ValueSettings
-from hyperaction.agents.value import ValueAgent
-from hyperaction.bench.clock import child, fastest, timed
-from hyperaction.bench.peers import Told, speeds
+from hyperaction.agents.presets import AgentName, config_for
+from hyperaction.agents.q_learning import QLearningAgent
+from hyperaction.bench.clock import child, fastest, fastest_splits, timed, warm_up
+from hyperaction.bench.peers import OnProgress, speeds
 from hyperaction.bench.settings import BenchAtari
 from hyperaction.bench.update import acting_share
-from hyperaction.environments import Single
-from hyperaction.environments.atari import FRAME_SKIP
-from hyperaction.replay import replay_bytes
-from hyperaction.training import Training
+from hyperaction.envs.atari import FRAME_SKIP
+from hyperaction.envs.make import make, make_env
+from hyperaction.envs.vector import Single
+from hyperaction.replay.buffer import replay_bytes
+from hyperaction.training.trainer import Trainer
 
 WARM_UP = 400
 REPLAY = 20_000
-"""Frames that are kept while measuring."""
+"""The replay size while measuring."""
 WORKER = "hyperaction.bench.atari_worker"
 AGENTS: tuple[AgentName, ...] = ("dqn", "hgqn")
 PEERS = {"Stable-Baselines3 DQN": "stable_baselines3", "SBX DQN": "sbx"}
 
 
-def run(settings: BenchAtari, told: Told) -> dict[str, Any]:
+def run(settings: BenchAtari, on_progress: OnProgress) -> dict[str, Any]:
     """All measurements, ready for JSON."""
-    told("warming up")
-    trainings = {agent: warm(agent, settings.game) for agent in AGENTS}
-    splits: dict[str, dict[str, float]] = {}
-    for repeat in range(settings.repeats):
-        told(f"steps, {repeat + 1} of {settings.repeats}")
-        for agent, training in trainings.items():
-            found = _split(training, settings.steps)
-            if agent not in splits or found["loop"] < splits[agent]["loop"]:
-                splits[agent] = found
-    told("acting and the emulator")
+    on_progress("warming up")
+    trainers = {agent: warm(agent, settings.game) for agent in AGENTS}
+    split = partial(_split, steps=settings.steps)
+    splits = fastest_splits(trainers, split, settings.repeats, on_progress)
+    on_progress("acting and the emulator")
     acting = {
-        agent: acting_share(training, 5 * settings.repeats) for agent, training in trainings.items()
+        agent: acting_share(trainer, 5 * settings.repeats) for agent, trainer in trainers.items()
     }
     emulator = _emulator(settings)
     peak = child(WORKER, settings.game, "memory", "0")
-    # The peers' network pads no borders, so that ours does not either there.
-    peers = speeds(WORKER, PEERS, settings.peer_steps, settings.peer_repeats, told, settings.game)
+    # Without padding, as in the network of the peers.
+    peers = speeds(
+        WORKER, PEERS, settings.peer_steps, settings.peer_repeats, on_progress, settings.game
+    )
     return {
         "game": settings.game,
         "split": {agent: _shares(splits[agent], acting[agent], emulator) for agent in AGENTS},
-        "replay_gigabytes": replay_bytes(1_000_000, trainings["dqn"].env, 3) / 1e9,
+        "replay_gigabytes": replay_bytes(1_000_000, trainers["dqn"].env, 3) / 1e9,
         "other_gigabytes": peak["gigabytes"],
         "peers": peers,
     }
 
 
-def paper_agent(name: AgentName, env: Single, **changes: Any) -> ValueAgent:
-    """An agent with the paper's settings for Atari, but learning soon and exploring little."""
-    settings = preset(name, "atari")
-    assert isinstance(settings, ValueSettings)
-    soon = {"replay_size": REPLAY, "replay_start": WARM_UP, "epsilon_steps": 1}
-    settings = replace(settings, **soon | changes)
-    return ValueAgent(settings, settings.hypergraph(env.actions.sizes), env.observation_shape)
+def paper_agent(name: AgentName, env: Single, **changes: Any) -> QLearningAgent:
+    """An agent with the paper's settings for Atari, but an early start of learning."""
+    soon = {"buffer_size": REPLAY, "learning_starts": WARM_UP, "exploration.decay_steps": 1}
+    config = config_for(name, "atari", changes=soon | changes)
+    return config.build(env.actions.sizes, env.observation_shape)
 
 
-def warm(name: AgentName, game: str) -> Training:
-    """A training whose programs are compiled."""
-    env = Single(environments.make(game))
-    training = Training(paper_agent(name, env), env, seed=0)
-    while training.step < WARM_UP + 40:
-        training.advance()
-    return training
+def warm(name: AgentName, game: str) -> Trainer:
+    """A trainer that is past compilation."""
+    env = Single(make(game))
+    return warm_up(Trainer(paper_agent(name, env), env, seed=0), WARM_UP + 40)
 
 
-def _split(training: Training, steps: int) -> dict[str, float]:
-    env, ring, programs = training.env, training.ring, training.programs
+def _split(trainer: Trainer, steps: int) -> dict[str, float]:
+    env, compiled = trainer.env, trainer.compiled
     assert isinstance(env, Single)
-    replay = [(ring, name) for name in ("keep", "add", "draw", "take")]
-    compiled = [(programs, name) for name in ("act", "learn_and_act")]
-    loop, seconds = timed(training.advance, steps, [(env.env.env, "step"), *replay, *compiled])
+    replay = [(trainer.replay, name) for name in ("add", "sample")]
+    programs = [(compiled, name) for name in ("act", "update_and_act")]
+    loop, seconds = timed(trainer.advance, steps, [(env.env.env, "step"), *replay, *programs])
     return {"loop": loop, **seconds}
 
 
 def _emulator(settings: BenchAtari) -> float:
-    """Seconds that the emulator itself takes for the frames of one step."""
-    game = environments.make_env(settings.game)
+    """Seconds per step that the emulator alone takes."""
+    game = make_env(settings.game)
     game.reset(seed=0)
     ale: Any = game.unwrapped.ale  # type: ignore[attr-defined]
     actions = ale.getLegalActionSet()
@@ -102,14 +93,14 @@ def _emulator(settings: BenchAtari) -> float:
 
 
 def _shares(split: dict[str, float], acting: float, emulator: float) -> dict[str, float]:
-    """The split with the emulator and acting told apart; `rest` is Python."""
-    both = split["learn_and_act"]
+    """The shares of a step, with emulator and acting separated; `rest` is Python."""
+    both = split["update_and_act"]
     emulator = min(emulator, split["step"])
     parts = {
         "emulator": emulator,
         "preprocessing": split["step"] - emulator,
         "acting": split["act"] + acting * both,
-        "sampling": split["keep"] + split["add"] + split["draw"] + split["take"],
+        "sampling": split["add"] + split["sample"],
         "update": (1.0 - acting) * both,
     }
     shares = {name: seconds / split["loop"] for name, seconds in parts.items()}

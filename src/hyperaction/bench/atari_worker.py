@@ -1,4 +1,4 @@
-"""One measurement in a process of its own: `... atari_worker STARTED GAME WHAT N`."""
+"""One measurement in its own process: `... atari_worker STARTED GAME WHAT N`."""
 
 from __future__ import annotations
 
@@ -8,49 +8,44 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from hyperaction import environments
 from hyperaction.bench.atari import REPLAY, WARM_UP, paper_agent, warm
 from hyperaction.bench.clock import Clock
-from hyperaction.environments import Single, make_env
-from hyperaction.training import Training
+from hyperaction.bench.peers import dqn_class
+from hyperaction.envs.make import make, make_env
+from hyperaction.envs.vector import Single
+from hyperaction.training.trainer import Trainer
 
 
 def memory(game: str) -> dict[str, float]:
-    """The most memory that a training takes in GB, but for the frames that it keeps."""
-    training = warm("hgqn", game)
+    """The peak memory of a trainer in GB, without its frames."""
+    trainer = warm("hgqn", game)
     for _ in range(100):
-        training.advance()
+        trainer.advance()
     scale = 1e9 if sys.platform == "darwin" else 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / scale
-    return {"gigabytes": peak - 84 * 84 * len(training.ring) / 1e9}
+    return {"gigabytes": peak - 84 * 84 * len(trainer.replay) / 1e9}
 
 
 def hyperaction(game: str, clock: Clock) -> None:
     """DQN with the peers' network."""
-    env = Single(environments.make(game))
-    training = Training(paper_agent("dqn", env, padding="valid"), env, seed=0)
+    env = Single(make(game))
+    trainer = Trainer(paper_agent("dqn", env, padding="valid"), env, seed=0)
     while clock.tick():
-        training.advance()
+        trainer.advance()
 
 
 def stable_baselines(game: str, clock: Clock) -> None:
     """Stable-Baselines3's DQN on the same work."""
-    import torch
-    from stable_baselines3 import DQN
-
-    torch.set_num_threads(1)
-    _stable(DQN, game, clock)
+    _learn("stable_baselines3", game, clock)
 
 
 def sbx(game: str, clock: Clock) -> None:
     """SBX's DQN on the same work."""
-    from sbx import DQN
-
-    _stable(DQN, game, clock, policy_kwargs={"net_arch": [512]})
+    _learn("sbx", game, clock, policy_kwargs={"net_arch": [512]})
 
 
-def _stable(kind: Any, game: str, clock: Clock, **more: Any) -> None:
-    model = kind(
+def _learn(module: str, game: str, clock: Clock, **options: Any) -> None:
+    model = dqn_class(module)(
         "CnnPolicy",
         make_env(game),
         learning_rate=0.00025,
@@ -62,7 +57,7 @@ def _stable(kind: Any, game: str, clock: Clock, **more: Any) -> None:
         target_update_interval=8_000,
         exploration_fraction=0.0001,
         exploration_final_eps=0.01,
-        **more,
+        **options,
     )
     model.learn(10_000_000, callback=lambda *_: clock.tick())
 

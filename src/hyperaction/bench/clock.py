@@ -1,4 +1,4 @@
-"""Timing things beside each other."""
+"""Timing."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 
-from hyperaction.training import Programs
+from hyperaction.training.compiled import Compiled
+from hyperaction.training.trainer import Trainer
 
 
 def fastest(works: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """The fastest time of each work in seconds, all taking turns so that noise hits them alike."""
+    """The fastest time of each work in seconds, measured in turns so that noise affects all."""
     for work in works.values():
-        _finish(work())  # Compiled now, not when the clock runs.
+        _finish(work())  # Compiles it.
     times = dict.fromkeys(works, float("inf"))
     for _ in range(repeats):
         for name, work in works.items():
@@ -39,22 +40,22 @@ class _Stopwatch:
 
     def __call__(self, *args: Any) -> Any:
         start = time.perf_counter()
-        found = self.work(*args)
-        if self.wait:  # Programs answer before they are done.
-            _finish(found)
+        result = self.work(*args)
+        if self.wait:  # Calls return before the program has finished.
+            _finish(result)
         self.seconds += time.perf_counter() - start
-        return found
+        return result
 
 
 def timed(
-    work: Callable[[], Any], times: int, places: Sequence[tuple[Any, str]]
+    work: Callable[[], Any], times: int, methods: Sequence[tuple[Any, str]]
 ) -> tuple[float, dict[str, float]]:
-    """Seconds that a work takes each time, and what of them some methods of objects take."""
+    """Seconds per call of a work, in total and in some methods of objects."""
     watches = {
-        name: _Stopwatch(getattr(owner, name), wait=isinstance(owner, Programs))
-        for owner, name in places
+        name: _Stopwatch(getattr(owner, name), wait=isinstance(owner, Compiled))
+        for owner, name in methods
     }
-    for owner, name in places:
+    for owner, name in methods:
         setattr(owner, name, watches[name])
     try:
         start = time.perf_counter()
@@ -62,19 +63,46 @@ def timed(
             work()
         whole = time.perf_counter() - start
     finally:
-        for owner, name in places:
+        for owner, name in methods:
             setattr(owner, name, watches[name].work)
     return whole / times, {name: watch.seconds / times for name, watch in watches.items()}
 
 
+Key = TypeVar("Key")
+
+
+def fastest_splits(
+    trainers: dict[Key, Trainer],
+    split: Callable[[Trainer], dict[str, float]],
+    repeats: int,
+    on_progress: Callable[[str], None],
+) -> dict[Key, dict[str, float]]:
+    """The split of a step with the shortest loop, for each of the trainers, measured in turns."""
+    splits: dict[Key, dict[str, float]] = {}
+    for repeat in range(repeats):
+        on_progress(f"steps, {repeat + 1} of {repeats}")
+        for key, trainer in trainers.items():
+            measured = split(trainer)
+            if key not in splits or measured["loop"] < splits[key]["loop"]:
+                splits[key] = measured
+    return splits
+
+
+def warm_up(trainer: Trainer, steps: int) -> Trainer:
+    """Trains for some steps, so that all programs are compiled."""
+    while trainer.step < steps:
+        trainer.advance()
+    return trainer
+
+
 class Clock:
-    """Counts the steps of a training, whoever's it is, from the end of its warm-up on."""
+    """Counts the steps of a trainer, and times those after its warm-up."""
 
     def __init__(self, warm_up: int, steps: int) -> None:
         self.left, self.steps = warm_up + steps, steps
 
     def tick(self) -> bool:
-        """Whether to go on."""
+        """Whether to continue."""
         self.left -= 1
         if self.left == self.steps:
             self.started = time.perf_counter()
@@ -87,10 +115,10 @@ class Clock:
 
 
 def child(module: str, *args: str) -> dict[str, float]:
-    """What a process of its own measured; it is told when it was started."""
+    """The results of a module run in its own process; its first argument is the start time."""
     command = [sys.executable, "-m", module, str(time.time()), *args]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:]
-        raise RuntimeError(f"measuring {' '.join(args)} failed: {' '.join(last)}")
+        tail = done.stderr.strip().splitlines()[-1:]
+        raise RuntimeError(f"measuring {' '.join(args)} failed: {' '.join(tail)}")
     return json.loads(done.stdout.splitlines()[-1])

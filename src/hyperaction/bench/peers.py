@@ -1,15 +1,18 @@
-"""Other libraries on the same work, each measured in a process of its own."""
+"""Measures other libraries on the same work, each in its own process."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 from hyperaction.bench.clock import child
 
 OWN = "Hyperaction"
 
-Told = Callable[[str], None]
+OnProgress = Callable[[str], None]
+"""Receives what is measured now."""
 
 
 def speeds(
@@ -17,26 +20,33 @@ def speeds(
     peers: Mapping[str, str],
     steps: int,
     repeats: int,
-    told: Told,
+    on_progress: OnProgress,
     *before: str,
 ) -> dict[str, float]:
-    """Steps per second of this library and of the peers that are installed, all taking turns.
+    """Steps per second of this library and of the installed peers, measured in turns.
 
     Args:
-        worker: The module that measures one of them.
-        peers: The module of each peer.
-        steps: How many steps are timed; none are if it is zero.
-        repeats: How often; the fastest counts.
-        told: Is told what is measured now.
-        *before: What the worker is told before the name and the steps.
+        worker: The module that measures one library.
+        peers: The module of each peer, by name.
+        steps: How many steps to time; 0 skips the measurement.
+        repeats: How often to measure; the fastest counts.
+        on_progress: Receives what is measured now.
+        *before: Arguments of the worker before the name and the steps.
     """
-    there = [name for name, module in peers.items() if find_spec(module) is not None]
-    if not there or not steps:
+    installed = [name for name, module in peers.items() if find_spec(module) is not None]
+    if not installed or not steps:
         return {}
-    found: dict[str, float] = {}
+    fastest: dict[str, float] = {}
     for repeat in range(repeats):
-        for name in [OWN, *there]:
-            told(f"{name}, {repeat + 1} of {repeats}")
+        for name in [OWN, *installed]:
+            on_progress(f"{name}, {repeat + 1} of {repeats}")
             speed = child(worker, *before, name, str(steps))["steps_per_second"]
-            found[name] = max(speed, found.get(name, 0.0))
-    return found
+            fastest[name] = max(speed, fastest.get(name, 0.0))
+    return fastest
+
+
+def dqn_class(module: str) -> Any:
+    """The DQN of Stable-Baselines3 or SBX, with one thread."""
+    if module == "stable_baselines3":
+        import_module("torch").set_num_threads(1)
+    return import_module(module).DQN

@@ -1,108 +1,106 @@
-"""What the benchmarks take from the command line."""
+"""The settings of the benchmarks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from hyperaction.agents.presets import usual_preset
+from hyperaction.envs.ids import game_of
+from hyperaction.errors import SettingError, check_ranges
+
+MANY = 1_000_000
 
 
 @dataclass(frozen=True)
 class BenchMaximise:
     """Time greedy joint actions against the forward pass of the paper's network, on one core.
 
-    Prints ratios measured in one run: forward passes that the maximum of 64 states takes, how many
-    times the throughput of pytoulbar2 (extra `peers`) it has, how far from the core's limit it is,
-    and how its cost grows with vertices, sub-actions and rank.
+    Prints ratios measured in one run: the time of the maximum in forward passes, its throughput
+    relative to pytoulbar2 (extra `peers`) and to the limit of the core, and how its cost grows with
+    vertices, sub-actions and rank.
     """
 
     states: int = 64
     """States per batch."""
     repeats: int = 15
-    """Times that everything is measured; the fastest counts."""
+    """Measurements of each case; the fastest counts."""
     peer_states: int = 64
-    """States that pytoulbar2 solves per case; 0 leaves it out."""
+    """States that pytoulbar2 solves per case; 0 skips it."""
     seed: int = 0
-    """Where networks and observations come from."""
+    """The seed of networks and observations."""
     out: Path = Path("results/bench-maximise")
     """The directory for the results."""
 
     def __post_init__(self) -> None:
-        for option, value, low in (
-            ("--states", self.states, 1),
-            ("--repeats", self.repeats, 1),
-            ("--peer-states", self.peer_states, 0),
-            ("--seed", self.seed, 0),
-        ):
-            if not low <= value <= 1_000_000:
-                raise ValueError(f"{option} {value} is not in {low} to 1000000")
+        check_ranges(
+            self, states=(1, MANY), repeats=(1, MANY), peer_states=(0, MANY), seed=(0, MANY)
+        )
 
 
 @dataclass(frozen=True)
 class BenchAtari:
     """Time training in an Atari game against other libraries, on one core.
 
-    Prints ratios measured in one run: HGQN beside DQN, where the time of a step goes, steps per
-    second beside peers that are installed (extra `peers`), and the memory.
+    Prints ratios measured in one run: HGQN relative to DQN, the breakdown of a step, steps per
+    second relative to the peers that are installed (extra `peers`), and memory.
     """
 
     game: str = "ALE/BankHeist-v5"
-    """The game."""
+    """The environment id of the game."""
     steps: int = 100
-    """Environment steps per measurement; every fourth has an update."""
+    """Environment steps per measurement; there is an update every four."""
     repeats: int = 8
     """Measurements; the fastest counts."""
     peer_steps: int = 400
-    """Environment steps per measurement of a peer; 0 leaves them out."""
+    """Environment steps per measurement of a peer; 0 skips them."""
     peer_repeats: int = 2
     """Measurements of each peer; the fastest counts."""
     out: Path = Path("results/bench-atari")
     """The directory for the results."""
 
     def __post_init__(self) -> None:
-        if usual_preset(self.game) != "atari":
-            raise ValueError(f"--game {self.game} is no game, such as ALE/BankHeist-v5")
-        for option, value, low in (
-            ("--steps", self.steps, 8),
-            ("--repeats", self.repeats, 1),
-            ("--peer-steps", self.peer_steps, 0),
-            ("--peer-repeats", self.peer_repeats, 1),
-        ):
-            if not low <= value <= 1_000_000:
-                raise ValueError(f"{option} {value} is not in {low} to 1000000")
+        if not game_of(self.game):
+            raise SettingError(f"`game` {self.game} is not a game such as ALE/BankHeist-v5")
+        check_ranges(
+            self,
+            steps=(8, MANY),
+            repeats=(1, MANY),
+            peer_steps=(0, MANY),
+            peer_repeats=(1, MANY),
+        )
 
 
 @dataclass(frozen=True)
 class BenchTrain:
     """Time training on HalfCheetah against its floor and against other libraries, on one core.
 
-    Prints ratios measured in one run: the update beside its bare matrix products and Adam traffic,
-    higher ranks beside rank 1, where the time of a step goes, steps per second beside peers that
-    are installed (extra `peers`), peak memory and the time to the first update.
+    Prints ratios measured in one run: the update relative to its matrix products and memory traffic
+    alone, higher ranks relative to rank 1, the breakdown of a step, steps per second relative to
+    the peers that are installed (extra `peers`), peak memory and the time to the first update.
     """
 
     ranks: tuple[int, ...] = (1, 2, 3)
-    """Ranks to time; the first is what others are set beside."""
+    """Ranks to time; ratios are relative to the first."""
     steps: int = 500
     """Environment steps per measurement."""
     repeats: int = 8
     """Measurements; the fastest counts."""
     peer_steps: int = 1_500
-    """Environment steps per measurement of a peer; 0 leaves them out."""
+    """Environment steps per measurement of a peer; 0 skips them."""
     peer_repeats: int = 2
     """Measurements of each peer; the fastest counts."""
     out: Path = Path("results/bench-train")
     """The directory for the results."""
 
     def __post_init__(self) -> None:
-        for option, value, low in (
-            ("--steps", self.steps, 10),
-            ("--repeats", self.repeats, 1),
-            ("--peer-steps", self.peer_steps, 0),
-            ("--peer-repeats", self.peer_repeats, 1),
-        ):
-            if not low <= value <= 1_000_000:
-                raise ValueError(f"{option} {value} is not in {low} to 1000000")
+        check_ranges(
+            self,
+            steps=(10, MANY),
+            repeats=(1, MANY),
+            peer_steps=(0, MANY),
+            peer_repeats=(1, MANY),
+        )
         if not self.ranks or min(self.ranks) < 1 or max(self.ranks) > 6:
-            raise ValueError(f"--ranks {' '.join(map(str, self.ranks))}: give ranks of 1 to 6")
+            raise SettingError(
+                f"`ranks` {' '.join(map(str, self.ranks))}: each must be from 1 to 6"
+            )

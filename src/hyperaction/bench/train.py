@@ -1,68 +1,62 @@
-"""Where the time of training goes, and how far it is from the floor."""
+"""The breakdown of a training step, and its distance from the lower bound."""
 
 from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hyperaction import environments
-from hyperaction.agents.presets import preset
-from hyperaction.agents.settings import ValueSettings
-from hyperaction.agents.value import ValueAgent
-from hyperaction.bench.clock import child, timed
-from hyperaction.bench.peers import Told, speeds
+from hyperaction.agents.presets import config_for
+from hyperaction.agents.q_learning import QLearningAgent
+from hyperaction.bench.clock import child, fastest_splits, timed, warm_up
+from hyperaction.bench.peers import OnProgress, speeds
 from hyperaction.bench.settings import BenchTrain
 from hyperaction.bench.update import acting_share, times_floor
-from hyperaction.checkpointing import snapshot
-from hyperaction.environments import Single
-from hyperaction.environments.actions import described
+from hyperaction.envs.action_maps import described
+from hyperaction.envs.make import make
+from hyperaction.envs.vector import Single
 from hyperaction.runs import Run
 from hyperaction.runs.checkpoints import Checkpoints, Growth
-from hyperaction.training import Training
+from hyperaction.runs.state import split
+from hyperaction.training.trainer import Trainer
 
 ENV = "HalfCheetahBulletEnv-v0"
 WARM_UP = 1_000
 PHASE = 10_000
-"""Steps between evaluations in a real run: what is logged then is spread over them."""
+"""Steps between evaluations in a real run, over which the cost of logging is spread."""
 PEERS = {
     "Stable-Baselines3 DQN": "stable_baselines3",
     "SBX DQN": "sbx",
     "Tianshou BDQN": "tianshou",
 }
 
-WORKER = "hyperaction.bench.worker"
+WORKER = "hyperaction.bench.train_worker"
 
 LOGGED = 5
-"""Phases whose logging is timed."""
+"""The number of phases whose logging is timed."""
 
 
-def run(settings: BenchTrain, told: Told) -> dict[str, Any]:
+def run(settings: BenchTrain, on_progress: OnProgress) -> dict[str, Any]:
     """All measurements, ready for JSON."""
-    told("warming up")
-    trainings = {rank: _warm(rank) for rank in settings.ranks}
-    splits: dict[int, dict[str, float]] = {}
-    for repeat in range(settings.repeats):
-        told(f"steps, {repeat + 1} of {settings.repeats}")
-        for rank, training in trainings.items():
-            found = _split(training, settings.steps)
-            if rank not in splits or found["loop"] < splits[rank]["loop"]:
-                splits[rank] = found
-    told("the update and its floor")
-    first = trainings[settings.ranks[0]]
+    on_progress("warming up")
+    trainers = {rank: _warm(rank) for rank in settings.ranks}
+    split = partial(_split, steps=settings.steps)
+    splits = fastest_splits(trainers, split, settings.repeats, on_progress)
+    on_progress("the update and its floor")
+    first = trainers[settings.ranks[0]]
     floor = times_floor(first, 40 * settings.repeats)
     acting = {
-        rank: acting_share(training, 40 * settings.repeats) for rank, training in trainings.items()
+        rank: acting_share(trainer, 40 * settings.repeats) for rank, trainer in trainers.items()
     }
-    told("logging")
+    on_progress("logging")
     logging = _logging(first)
-    told("memory and the first update")
+    on_progress("memory and the first update")
     starts = {rank: child(WORKER, "start", str(rank)) for rank in settings.ranks}
-    peers = speeds(WORKER, PEERS, settings.peer_steps, settings.peer_repeats, told)
+    peers = speeds(WORKER, PEERS, settings.peer_steps, settings.peer_repeats, on_progress)
     return {
         "split": {str(rank): _shares(splits[rank], acting[rank], logging) for rank in splits},
         "floor": floor,
@@ -71,39 +65,39 @@ def run(settings: BenchTrain, told: Told) -> dict[str, Any]:
     }
 
 
-def paper_agent(rank: int, env: Single) -> ValueAgent:
-    """HGQN with the paper's settings, but learning soon and exploring little."""
-    settings = preset("hgqn", "physical")
-    assert isinstance(settings, ValueSettings)
-    orders = tuple(range(1, rank + 1))
-    settings = replace(settings, orders=orders, replay_start=WARM_UP, epsilon_steps=1)
-    return ValueAgent(settings, settings.hypergraph(env.actions.sizes), env.observation_shape)
+def paper_agent(rank: int, env: Single) -> QLearningAgent:
+    """HGQN with the paper's settings, but an early start of learning."""
+    changes = {"learning_starts": WARM_UP, "exploration.decay_steps": 1}
+    config = config_for("hgqn", "physical", rank=rank, changes=changes)
+    return config.build(env.actions.sizes, env.observation_shape)
 
 
-def _warm(rank: int) -> Training:
-    env = Single(environments.make(ENV))
-    training = Training(paper_agent(rank, env), env, seed=0)
-    while training.step < WARM_UP + 100:
-        training.advance()
-    return training
+def _warm(rank: int) -> Trainer:
+    env = Single(make(ENV))
+    return warm_up(Trainer(paper_agent(rank, env), env, seed=0), WARM_UP + 100)
 
 
-def _split(training: Training, steps: int) -> dict[str, float]:
-    """Seconds per step, and what of them the environment, the program and replay take."""
-    env, ring, programs = training.env, training.ring, training.programs
+def _split(trainer: Trainer, steps: int) -> dict[str, float]:
+    """Seconds per step, in total and in the environment, the program and replay."""
+    env, replay, compiled = trainer.env, trainer.replay, trainer.compiled
     assert isinstance(env, Single)
-    places = [(env.env.env, "step"), (ring, "add"), (ring, "take"), (programs, "learn_and_act")]
-    loop, seconds = timed(training.advance, steps, places)
+    places = [
+        (env.env.env, "step"),
+        (replay, "add"),
+        (replay, "sample"),
+        (compiled, "update_and_act"),
+    ]
+    loop, seconds = timed(trainer.advance, steps, places)
     return {
         "loop": loop,
         "environment": seconds["step"],
-        "program": seconds["learn_and_act"],
-        "replay": seconds["add"] + seconds["take"],
+        "program": seconds["update_and_act"],
+        "replay": seconds["add"] + seconds["sample"],
     }
 
 
 def _shares(split: dict[str, float], acting: float, logging: float) -> dict[str, float]:
-    """The split with the update and acting told apart; `rest` is Python."""
+    """The shares of a step, with update and acting separated; `rest` is Python."""
     update = split["program"] * (1.0 - acting)
     loop = split["loop"] + logging
     parts = {
@@ -118,27 +112,27 @@ def _shares(split: dict[str, float], acting: float, logging: float) -> dict[str,
     return {"milliseconds": 1e3 * loop, **shares}
 
 
-def _logging(training: Training) -> float:
-    """Seconds per step that metrics, events, checkpoints and new environments take in a run."""
+def _logging(trainer: Trainer) -> float:
+    """Seconds per step for metrics, events, checkpoints and new environments."""
     metrics = dict.fromkeys(("step", "episodes", "return", "lowest", "highest", "length"), 1.0)
     replay = {
         name: np.resize(array, (PHASE, *array.shape[1:]))
-        for name, array in training.ring.streams["replay"].between(0, 1_000).items()
+        for name, array in trainer.replay.streams["replay"].between(0, 1_000).items()
     }
-    with tempfile.TemporaryDirectory() as place, Run(Path(place) / "run", {}) as run:
-        run.go_on(0, 0)
+    with tempfile.TemporaryDirectory() as folder, Run(Path(folder) / "run", {}) as run:
+        run.resume()
         checkpoints = Checkpoints(run.out)
         start = time.perf_counter()
         for phase in range(LOGGED):
             run.log("train", metrics)
             run.log("eval", metrics)
-            state, arrays = snapshot(training)
+            state, arrays = split(trainer.state_dict())
             first = phase * PHASE
-            state["agent"] = {"actions": described(training.env.actions)}
+            about = {"actions": described(trainer.env.actions)}
             growth = Growth(first, first + PHASE, first - 10 * PHASE, lambda *_: replay)
-            checkpoints.write(state, arrays, {"replay": growth})
-            for _ in range(2):  # One to train in, one to be judged in.
-                env = environments.make(ENV)
+            checkpoints.write(state, arrays, {"replay": growth}, about)
+            for _ in range(2):  # One for trainer, one for evaluation.
+                env = make(ENV)
                 env.reset(seed=0)
                 env.close()
         return (time.perf_counter() - start) / LOGGED / PHASE

@@ -1,14 +1,19 @@
-"""What commands share at the terminal: errors in one line, progress, what must be installed."""
+"""What commands share at the terminal: errors, progress, missing packages."""
 
 from __future__ import annotations
 
-import difflib
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING
+
+from hyperaction.errors import SettingError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
 
 
 class UserError(Exception):
-    """What a user did: told in one line, without a traceback."""
+    """An error that is shown in one line, without a traceback."""
 
     def __init__(self, message: str, code: int = 2) -> None:
         super().__init__(message)
@@ -16,18 +21,13 @@ class UserError(Exception):
 
 
 STOPPED = 130
-"""The exit code of what was asked to stop."""
+"""The exit code of a command that was asked to stop."""
 
 
-def unknown(kind: str, name: str, names: list[str]) -> str:
-    """That nothing has this name, and which one was meant."""
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"there is {', '.join(names)}"
-    return f"no {kind} is called '{name}'; {hint} (hyperaction --help)"
-
-
-def told(error: Exception) -> str:
-    """What went wrong, as people say it; the system's words have numbers."""
+def error_message(error: Exception) -> str:
+    """The message of an error: settings as options, no error numbers of the system."""
+    if isinstance(error, SettingError):
+        return error.for_command_line
     if not isinstance(error, OSError) or not error.strerror or error.filename is None:
         return str(error)
     if isinstance(error, FileExistsError):
@@ -35,9 +35,9 @@ def told(error: Exception) -> str:
     return f"{error.filename}: {error.strerror}"
 
 
-def progress_bar(console: Any, *more: str) -> Any:
-    """A bar with the time left; nothing but the end where the output is not a terminal."""
-    from rich.progress import (
+def progress_bar(console: Console, *more: str) -> Progress:
+    """A progress bar with the time left; if the output is not a terminal, only its end."""
+    from rich.progress import (  # Here because `hyperaction --help` imports this module.
         BarColumn,
         Progress,
         TaskProgressColumn,
@@ -61,7 +61,7 @@ def progress_bar(console: Any, *more: str) -> Any:
 
 
 def need(module: str, *, extra: str, unless: str = "") -> None:
-    """Refuses to go on without a module that an extra brings."""
+    """Raises `UserError` if a module of an extra is not installed."""
     if find_spec(module) is None:
         otherwise = f" (or {unless})" if unless else ""
         raise UserError(f"this needs {module}: pip install 'hyperaction[{extra}]'{otherwise}")

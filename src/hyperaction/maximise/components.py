@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.maximise.interface import AbstractWay, Problem, Solution
+from hyperaction.maximise.base import AbstractWay, Problem, Solution
 from hyperaction.mixers import Sum
 
 
@@ -63,7 +63,7 @@ class Components(AbstractWay):
         bounded = True
         for part, way in zip(parts_of(hypergraph), self.ways, strict=True):
             place = np.concatenate([np.r_[hypergraph.slices[edge]] for edge in part.edges])
-            # Weighed and masked already: what is left to maximise is a sum.
+            # Weighted and masked already: what is left to maximise is a sum.
             alone = Problem(Sum(), tables[:, place], None, None, None, part.of(hypergraph))
             solution = way.solve(alone)
             actions = actions.at[:, np.array(part.vertices)].set(solution.actions)

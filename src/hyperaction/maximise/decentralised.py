@@ -7,7 +7,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 import numpy as np
 
-from hyperaction.maximise.interface import AbstractWay, Problem, Solution
+from hyperaction.maximise.base import AbstractWay, Problem, Solution
 
 
 class Decentralised(AbstractWay):

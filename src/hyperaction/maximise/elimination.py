@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from hyperaction import native
+from hyperaction import kernels
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.maximise.interface import AbstractWay, Problem, Solution
+from hyperaction.maximise.base import AbstractWay, Problem, Solution
 from hyperaction.maximise.program import (
     Step,
     best_steps,
@@ -44,7 +44,7 @@ class Elimination(AbstractWay):
         if tables.dtype == jnp.float64:  # The kernel has single precision only.
             order = elimination_order(problem.hypergraph)
             return JaxElimination(cost=self.cost, order=order).solve(problem)
-        return Solution(native.eliminate(tables, encoded(problem.hypergraph, self.steps)))
+        return Solution(kernels.eliminate(tables, encoded(problem.hypergraph, self.steps)))
 
 
 class JaxElimination(AbstractWay):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import lru_cache
 
-from hyperaction import native
+from hyperaction import kernels
+from hyperaction.errors import unknown
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise import search
+from hyperaction.maximise.base import AbstractWay, Maximiser
 from hyperaction.maximise.components import Components, parts_of
 from hyperaction.maximise.decentralised import Decentralised
 from hyperaction.maximise.elimination import plan_elimination
 from hyperaction.maximise.enumeration import Enumeration, enumeration_cost
-from hyperaction.maximise.interface import AbstractWay, Maximiser
 from hyperaction.maximise.sampling import ROUNDS, SAMPLES, Sampling
 from hyperaction.mixers import AbstractMixer, Sum
 
@@ -37,7 +37,7 @@ def maximiser(
     hypergraph: Hypergraph,
     mixer: AbstractMixer = Sum(),
     *,
-    way: str | None = None,
+    way: str | AbstractWay | None = None,
     budget: float = BUDGET,
     use_native: bool | None = None,
     nodes: int = search.NODES,
@@ -47,21 +47,21 @@ def maximiser(
     Args:
         hypergraph: The hyperedges.
         mixer: How their values make an action's value.
-        way: One of `WAYS`; by default the cheapest exact one within the budget, else the best
-            approximate one.
+        way: One of `WAYS`, or a way of your own; by default the cheapest exact one within the
+            budget, else the best approximate one.
         budget: Adds per state that an exact way may take.
         use_native: Whether to use the compiled kernel; by default where it can be.
         nodes: How many nodes branch and bound may open per state.
     """
     if not isinstance(mixer, AbstractMixer):
         raise TypeError(f"a mixer is an object such as Sum(), not {mixer!r}; see make_mixer")
+    if isinstance(way, AbstractWay):
+        return Maximiser(mixer=mixer, hypergraph=hypergraph, way=way, reason="it was given")
     if way is not None and way not in WAYS:
-        near = difflib.get_close_matches(way, WAYS, n=1)
-        hint = f"did you mean '{near[0]}'? " if near else ""
-        raise ValueError(f"no way is called '{way}'; {hint}There are {', '.join(WAYS)}.")
-    if use_native and not native.available():
+        raise ValueError(unknown("way", way, WAYS))
+    if use_native and not kernels.available():
         raise ValueError("the compiled kernel was not built, or JAX does not compute on the CPU")
-    use_native = native.available() if use_native is None else use_native
+    use_native = kernels.available() if use_native is None else use_native
     planner = _Planner(mixer.monotonic, mixer.affine, budget, use_native, nodes)
     chosen, reason = planner.choose(hypergraph) if way is None else planner.force(hypergraph, way)
     return Maximiser(mixer=mixer, hypergraph=hypergraph, way=chosen, reason=reason)
@@ -92,11 +92,11 @@ class _Planner:
         if not self.affine:
             if enumeration_cost(hypergraph) <= self.budget:
                 return self._enumeration(hypergraph), (
-                    "the mixer is no weighted sum, and the joint actions are few enough to list"
+                    "the mixer is not a weighted sum, and the joint actions are few enough to list"
                 )
             return self._sampling(hypergraph), (
-                f"the mixer is no weighted sum, and the {hypergraph.num_actions:,} joint actions "
-                f"are too many to list"
+                f"the mixer is not a weighted sum, and the {hypergraph.num_actions:,} joint "
+                f"actions are too many to list"
             )
         parts = parts_of(hypergraph)
         if len(parts) > 1:

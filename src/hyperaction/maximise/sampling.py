@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 from numpy.typing import NDArray
 
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.maximise.interface import AbstractWay, Problem, Solution
+from hyperaction.maximise.base import AbstractWay, Problem, Solution
 
 SAMPLES = 1024
 ROUNDS = 2

@@ -16,9 +16,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from numpy.typing import NDArray
 
-from hyperaction import native
+from hyperaction import kernels
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.maximise.interface import AbstractWay, Problem, Solution
+from hyperaction.maximise.base import AbstractWay, Problem, Solution
 
 TABU_STEPS = 2_000
 NODES = 200_000
@@ -28,7 +28,7 @@ SWEEPS = 12
 
 @lru_cache(maxsize=64)
 def structure(hypergraph: Hypergraph) -> NDArray[np.int32]:
-    """A hypergraph of rank two as the kernel reads it (see native/pairwise.h)."""
+    """A hypergraph of rank two as the kernel reads it (see kernels/pairwise.h)."""
     rows = [
         (edge[0], edge[1] if len(edge) == 2 else -1, start)
         for edge, start in zip(hypergraph.edges, hypergraph.offsets, strict=True)
@@ -49,11 +49,11 @@ class BranchAndBound(AbstractWay):
 
     def solve(self, problem: Problem) -> Solution:
         plan = structure(problem.hypergraph)
-        return Solution(*native.search(problem.tables(), plan, steps=TABU_STEPS, nodes=self.nodes))
+        return Solution(*kernels.search(problem.tables(), plan, steps=TABU_STEPS, nodes=self.nodes))
 
 
 class Tabu(AbstractWay):
-    """Coordinate ascent that goes on past local optima: tabu search in the compiled kernel."""
+    """Coordinate ascent that continues past local optima: tabu search in the compiled kernel."""
 
     name: ClassVar[str] = "ascent"
     steps: int = eqx.field(static=True)
@@ -64,7 +64,7 @@ class Tabu(AbstractWay):
 
     def solve(self, problem: Problem) -> Solution:
         plan = structure(problem.hypergraph)
-        actions, _ = native.search(problem.tables(), plan, steps=self.steps, nodes=0)
+        actions, _ = kernels.search(problem.tables(), plan, steps=self.steps, nodes=0)
         return Solution(actions)
 
 

@@ -1,4 +1,4 @@
-"""A ring of transitions between stacks of frames, each frame kept once."""
+"""A ring of transitions between stacks of frames, each frame stored once."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperaction.replay.ring import Batch, Ring, Stream, Transition
+from hyperaction.errors import SettingError
+from hyperaction.replay.ring import Ring, Stream, Transition, Transitions
 
-NOTHING = -1
-"""The number of the frame that is all zeros, which fills a stack up where an episode begins."""
+PADDING = -1
+"""The number of the frame of zeros that fills up a stack where an episode begins."""
 
 Numbers = NDArray[np.int64]
 """The frames of a stack, as they are counted."""
@@ -30,18 +31,18 @@ class Frames:
         return max(0, self.added - self.capacity)
 
     def add(self, frame: NDArray[np.uint8]) -> int:
-        """Takes a frame in, the oldest out; its number."""
+        """Stores a frame in place of the oldest; its number."""
         self.array[self.added % self.capacity] = frame
         self.added += 1
         return self.added - 1
 
     def take(self, numbers: Numbers) -> NDArray[np.uint8]:
         """The frames of these numbers."""
-        places = np.where(numbers == NOTHING, self.capacity, numbers % self.capacity)
-        return self.array.take(places, axis=0)
+        slots = np.where(numbers == PADDING, self.capacity, numbers % self.capacity)
+        return self.array.take(slots, axis=0)
 
     def between(self, first: int, last: int) -> dict[str, NDArray[Any]]:
-        """The frames from a number to another, in the order they came."""
+        """The frames from one number to another, in the order they came."""
         return {"frame": self.take(np.arange(first, last))}
 
     def refill(self, first: int, frames: dict[str, NDArray[Any]]) -> None:
@@ -55,7 +56,7 @@ class FrameRing:
     """Transitions that hold the numbers of their frames, as long as these are there.
 
     Args:
-        capacity: The most frames, and so nearly the most transitions, that are kept.
+        capacity: The most frames, and so nearly the most transitions, that are stored.
         observation_shape: The shape of an observation.
         stacked: How many frames an observation is a stack of.
         action_length: Numbers in an action.
@@ -82,92 +83,92 @@ class FrameRing:
         """The number of the oldest transition whose frames are all there."""
         self.reach = 0
         """The most frames that lie between a transition's oldest and its newest."""
-        self._forgotten: list[int] = []
+        self._evicted: list[int] = []
 
     def __len__(self) -> int:
         return self.numbers.added - self.oldest
 
     @property
     def is_full(self) -> bool:
-        """Whether the oldest make place for new ones."""
+        """Whether new frames replace the oldest."""
         return self.frames.oldest > 0
 
     @property
     def streams(self) -> dict[str, Stream]:
-        """All that only ever grows."""
+        """Everything that only grows."""
         return {"replay": self.numbers, "frames": self.frames}
 
-    def keep(self, observation: NDArray[np.uint8], before: Numbers | None) -> Numbers:
-        """An observation as its frames' numbers; those that the one before lacks are taken in."""
+    def encode(self, observation: NDArray[np.uint8], last: Numbers | None) -> Numbers:
+        """An observation as its frames' numbers; frames that the last one lacks are stored."""
         stack = observation.reshape(self.stacked, *self.frames.array.shape[1:])
-        moved = before is not None and np.array_equal(stack[:-1], self.frames.take(before[1:]))
-        if before is not None and moved:
-            numbers = np.append(before[1:], self.frames.add(stack[-1]))
+        moved = last is not None and np.array_equal(stack[:-1], self.frames.take(last[1:]))
+        if last is not None and moved:
+            numbers = np.append(last[1:], self.frames.add(stack[-1]))
         else:
-            numbers = self._anew(stack)
-        self._forget()
+            numbers = self._add_stack(stack)
+        self._evict()
         return numbers
 
-    def _anew(self, stack: NDArray[np.uint8]) -> Numbers:
-        """Nothing of the stack is there yet; what fills it up is not kept again and again."""
+    def _add_stack(self, stack: NDArray[np.uint8]) -> Numbers:
+        """Stores a whole stack; padding and repeated frames are stored once."""
         numbers: list[int] = []
-        for place, frame in enumerate(stack):
-            if place < len(stack) - 1 and not frame.any():
-                numbers.append(NOTHING)
-            elif place and numbers[-1] != NOTHING and np.array_equal(frame, stack[place - 1]):
+        for index, frame in enumerate(stack):
+            if index < len(stack) - 1 and not frame.any():
+                numbers.append(PADDING)
+            elif index and numbers[-1] != PADDING and np.array_equal(frame, stack[index - 1]):
                 numbers.append(numbers[-1])
             else:
                 numbers.append(self.frames.add(frame))
         return np.array(numbers)
 
     def add(self, transition: Transition) -> int:
-        """Takes a transition in; where it now stands."""
+        """Stores a transition; its slot."""
         numbers = np.concatenate([transition.observation, transition.next_observation])
-        oldest = int(numbers[numbers != NOTHING].min())
+        oldest = int(numbers[numbers != PADDING].min())
         if oldest < self.frames.oldest:
-            raise ValueError(
-                f"--replay-size {self.frames.capacity} cannot hold the frames of one transition"
+            raise SettingError(
+                f"`buffer_size` {self.frames.capacity} cannot hold the frames of one transition"
             )
         self.reach = max(self.reach, int(numbers.max()) - oldest)
         return self.numbers.add(transition)
 
-    def _forget(self) -> None:
-        """Leaves out the transitions that may have lost a frame.
+    def _evict(self) -> None:
+        """Drops the transitions that may have lost a frame.
 
         Their newest frames are in order, their oldest need not be where several environments are.
         """
         newest = self.numbers.arrays.next_observation
         while len(self) and self.frames.oldest:
-            place = self.oldest % self.numbers.capacity
-            if newest[place, -1] - self.reach >= self.frames.oldest:
+            slot = self.oldest % self.numbers.capacity
+            if newest[slot, -1] - self.reach >= self.frames.oldest:
                 return
-            self._forgotten.append(place)
+            self._evicted.append(slot)
             self.oldest += 1
 
-    def forgotten(self) -> list[int]:
-        """Where transitions stood that were left out since this was asked last."""
-        places, self._forgotten = self._forgotten, []
-        return places
+    def pop_evicted(self) -> list[int]:
+        """Slots whose transitions were dropped since this was called last."""
+        slots, self._evicted = self._evicted, []
+        return slots
 
-    def draw(self, count: int, random: np.random.Generator) -> NDArray[np.intp]:
-        """Places of transitions, each as likely as any other."""
-        return (self.oldest + random.integers(len(self), size=count)) % self.numbers.capacity
+    def draw(self, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Slots of transitions, each as likely as any other."""
+        return (self.oldest + rng.integers(len(self), size=count)) % self.numbers.capacity
 
-    def take(self, places: NDArray[np.intp]) -> Batch:
-        """The transitions at these places."""
-        batch = self.numbers.take(places)
-        return batch._replace(
-            observation=self._stacks(batch.observation),
-            next_observation=self._stacks(batch.next_observation),
+    def take(self, slots: NDArray[np.intp]) -> Transitions:
+        """The transitions in these slots."""
+        taken = self.numbers.take(slots)
+        return taken._replace(
+            observation=self._stacks(taken.observation),
+            next_observation=self._stacks(taken.next_observation),
         )
 
     def _stacks(self, numbers: Numbers) -> NDArray[np.uint8]:
         return self.frames.take(numbers).reshape(-1, *self.observation_shape)
 
-    def state(self) -> dict[str, int]:
-        """All that it remembers besides its streams, ready for JSON."""
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the streams' entries."""
         return {"oldest": self.oldest, "reach": self.reach}
 
-    def restore(self, state: dict[str, int]) -> None:
-        """Remembers it again."""
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restores what `state_dict` gave."""
         self.oldest, self.reach = state["oldest"], state["reach"]

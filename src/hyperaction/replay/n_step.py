@@ -1,4 +1,4 @@
-"""Transitions over n steps: rewards summed up, and the state n steps on."""
+"""Transitions over n steps: discounted rewards summed up, and the state n steps later."""
 
 from __future__ import annotations
 
@@ -42,3 +42,19 @@ class NStep:
             )
             self.steps.popleft()
         return done
+
+    def state_dict(self) -> dict[str, Any]:
+        """The steps that are not part of a whole transition yet."""
+        if not self.steps:
+            return {}
+        observations, actions, rewards = zip(*self.steps, strict=True)
+        return {
+            "observations": np.stack(observations),
+            "actions": np.stack(actions),
+            "rewards": np.array(rewards),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restores what `state_dict` gave."""
+        parts = [state[name] for name in ("observations", "actions", "rewards") if state]
+        self.steps = deque((o, a, float(r)) for o, a, r in zip(*parts, strict=True))

@@ -23,8 +23,8 @@ class Transition(NamedTuple):
     next_mask: NDArray[np.bool_] | None = None
 
 
-class Batch(NamedTuple):
-    """Transitions side by side."""
+class Transitions(NamedTuple):
+    """Many transitions, an array for each part of them."""
 
     observation: NDArray[Any]
     action: NDArray[Any]
@@ -35,7 +35,7 @@ class Batch(NamedTuple):
 
 
 class Stream(Protocol):
-    """What only ever grows, and forgets what is oldest."""
+    """Entries that are numbered as they come; the oldest are dropped when it is full."""
 
     added: int
 
@@ -45,7 +45,7 @@ class Stream(Protocol):
         ...
 
     def between(self, first: int, last: int) -> dict[str, NDArray[Any]]:
-        """The entries from a number to another, in the order they came, by name."""
+        """The entries from one number to another, in the order they came, by name."""
         ...
 
     def refill(self, first: int, entries: dict[str, NDArray[Any]]) -> None:
@@ -68,7 +68,7 @@ class Ring:
         self.capacity = capacity
         self.added = 0
         observation = (capacity, *observation_shape)
-        self.arrays = Batch(
+        self.arrays = Transitions(
             observation=np.zeros(observation, observation_dtype),
             action=np.zeros((capacity, action_length), action_dtype),
             reward=np.zeros(capacity, np.float32),
@@ -81,28 +81,32 @@ class Ring:
         return min(self.added, self.capacity)
 
     @property
+    def is_full(self) -> bool:
+        """Whether new transitions replace the oldest."""
+        return self.added >= self.capacity
+
+    @property
     def streams(self) -> dict[str, Stream]:
-        """All that only ever grows."""
+        """Everything that only grows."""
         return {"replay": self}
 
-    def keep(self, observation: NDArray[Any], before: NDArray[Any] | None) -> NDArray[Any]:
+    def encode(self, observation: NDArray[Any], last: NDArray[Any] | None) -> NDArray[Any]:
         """An observation as transitions hold it: as it is."""
         return observation
 
     def add(self, transition: Transition) -> int:
-        """Takes a transition in, the oldest out; where it now stands."""
-        place = self.added % self.capacity
+        """Stores a transition in place of the oldest; its slot."""
+        slot = self.added % self.capacity
         arrays: tuple[Any, ...] = self.arrays
         for array, value in zip(arrays, transition, strict=True):
             if array is not None:  # Only a mask can be left out, and then all is allowed.
-                array[place] = True if value is None else value
+                array[slot] = True if value is None else value
         self.added += 1
-        return place
+        return slot
 
     def between(self, first: int, last: int) -> dict[str, NDArray[Any]]:
-        """The transitions from a number to another, in the order they came, by name."""
-        places = np.arange(first, last) % self.capacity
-        taken = self.take(places)._asdict()
+        """The transitions from one number to another, in the order they came, by name."""
+        taken = self.take(np.arange(first, last) % self.capacity)._asdict()
         return {name: array for name, array in taken.items() if array is not None}
 
     @property
@@ -113,33 +117,28 @@ class Ring:
     def refill(self, first: int, transitions: dict[str, NDArray[Any]]) -> None:
         """Puts transitions back where they were."""
         count = len(next(iter(transitions.values()), ()))
-        places = np.arange(first, first + count) % self.capacity
+        slots = np.arange(first, first + count) % self.capacity
         for name, values in transitions.items():
-            getattr(self.arrays, name)[places] = values
+            getattr(self.arrays, name)[slots] = values
         self.added = first + count
 
-    @property
-    def is_full(self) -> bool:
-        """Whether the oldest make place for new ones."""
-        return self.added >= self.capacity
-
-    def forgotten(self) -> list[int]:
-        """Where transitions stood that nothing has taken the place of: nowhere."""
+    def pop_evicted(self) -> list[int]:
+        """Slots whose transitions were dropped without being replaced: none."""
         return []
 
-    def draw(self, count: int, random: np.random.Generator) -> NDArray[np.intp]:
-        """Places of transitions, each as likely as any other."""
-        return random.integers(len(self), size=count)
+    def draw(self, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Slots of transitions, each as likely as any other."""
+        return rng.integers(len(self), size=count)
 
-    def take(self, places: NDArray[np.intp]) -> Batch:
-        """The transitions at these places."""
+    def take(self, slots: NDArray[np.intp]) -> Transitions:
+        """The transitions in these slots."""
         arrays: tuple[Any, ...] = self.arrays
-        taken: Any = (None if array is None else array.take(places, axis=0) for array in arrays)
-        return Batch(*taken)
+        taken: Any = (None if array is None else array.take(slots, axis=0) for array in arrays)
+        return Transitions(*taken)
 
-    def state(self) -> dict[str, int]:
-        """All that it remembers besides its streams, ready for JSON."""
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the streams' entries."""
         return {}
 
-    def restore(self, state: dict[str, int]) -> None:
-        """Remembers it again."""
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restores what `state_dict` gave."""

@@ -1,8 +1,8 @@
 """Mean, median and interquartile mean over runs, with bootstrap intervals.
 
 The definitions are those of Agarwal et al., "Deep reinforcement learning at the edge of the
-statistical precipice" (2021): over several environments, mean and median are those of the
-environments' means, the interquartile mean is that of all runs together, and the bootstrap draws
+statistical precipice" (2021): over several environments, mean and median are taken over
+the means of the environments, the interquartile mean over all runs, and the bootstrap resamples
 runs within each environment.
 """
 
@@ -29,7 +29,7 @@ class Estimate(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What a set of runs comes to."""
+    """The statistics of a set of runs."""
 
     mean: Estimate
     median: Estimate
@@ -37,20 +37,20 @@ class Summary(NamedTuple):
 
 
 def interquartile_mean(scores: Scores) -> Scores:
-    """The mean of the middle half along the last axis, without a quarter of it at each end."""
+    """The mean along the last axis without the lowest and the highest quarter."""
     ordered = np.sort(scores, axis=-1)
     cut = ordered.shape[-1] // 4
-    kept: Scores = ordered[..., cut : ordered.shape[-1] - cut]
-    return kept.mean(axis=-1)
+    middle: Scores = ordered[..., cut : ordered.shape[-1] - cut]
+    return middle.mean(axis=-1)
 
 
-def summary(scores: Sequence[Scores], seed: int = 0) -> Summary:
-    """The statistics of runs, a list of scores for each environment.
+def summarise(scores: Sequence[Scores], seed: int = 0) -> Summary:
+    """The statistics of runs, given an array of scores per environment.
 
-    In one environment the median is that of its runs; in several it is that of their means.
+    The median is over runs if there is one environment, and over the means of several.
     """
     random = np.random.default_rng(seed)
-    # One row for the runs themselves, the others for runs drawn from them.
+    # The first row is the runs themselves, the others are resampled.
     drawn = [
         np.vstack([runs, runs[random.integers(len(runs), size=(RESAMPLES, len(runs)))]])
         for runs in scores
@@ -70,8 +70,8 @@ def _estimate(values: Scores) -> Estimate:
     return Estimate(float(values[0]), float(low), float(high))
 
 
-def normalised(scores: dict[str, dict[str, Scores]]) -> dict[str, dict[str, Scores]]:
-    """Scores by environment and agent, from 0, the lowest of an environment, to 1, the highest."""
+def normalise(scores: dict[str, dict[str, Scores]]) -> dict[str, dict[str, Scores]]:
+    """Scales scores by environment and agent: 0 is the lowest of an environment, 1 the highest."""
     return {env: _scaled(agents) for env, agents in scores.items()}
 
 

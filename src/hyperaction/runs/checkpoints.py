@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from hyperaction.runs.arrays import read_arrays, write_arrays, write_whole
+from hyperaction.runs.directory import CHECKPOINTS
+from hyperaction.runs.files import read_arrays, write_arrays, write_text
 
-LARGEST_PIECE = 50_000
-"""Entries that are written together, and copied for it."""
+MAX_PIECE = 50_000
+"""Entries per file; that many are copied to be written."""
 
-KEPT = 2
+OWN = re.compile(r"(checkpoint-\d+\.json|[a-z]+-\d+(-\d+)?\.safetensors)(\.part)?")
+"""The names of files that checkpoints consist of."""
+
+NUM_KEPT = 2
 """Checkpoints that are kept: the last, and one to fall back on."""
 
 Arrays = dict[str, NDArray[Any]]
@@ -53,7 +58,7 @@ class Piece(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """What a run needs to go on."""
+    """What a run needs to resume."""
 
     number: int
     state: dict[str, Any]
@@ -71,27 +76,34 @@ class Checkpoints:
     """A run's checkpoints."""
 
     def __init__(self, out: Path) -> None:
-        self.folder = out / "checkpoints"
+        self.folder = out / CHECKPOINTS
         self._segments: list[dict[str, Any]] = []
         self._number = 0
         self._damaged: list[int] = []
 
-    def write(self, state: dict[str, Any], arrays: Arrays, replay: dict[str, Growth]) -> Path:
+    def write(
+        self,
+        state: dict[str, Any],
+        arrays: Arrays,
+        replay: dict[str, Growth],
+        about: dict[str, Any],
+    ) -> Path:
         """Writes the next checkpoint; the file with its arrays.
 
         Args:
             state: Everything that is not an array.
             arrays: What changes as a whole.
             replay: What has come to replay's streams since the last checkpoint, by their names.
+            about: What the file with the arrays says of itself, which makes it an agent's file.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(exist_ok=True)
         number = self._number + 1
         segments = [each for each in self._segments if each["last"] > replay[each["stream"]].oldest]
         written: list[Path] = []
         try:
             for stream, growth in replay.items():
-                for first in range(growth.first, growth.last, LARGEST_PIECE):
-                    last = min(first + LARGEST_PIECE, growth.last)
+                for first in range(growth.first, growth.last, MAX_PIECE):
+                    last = min(first + MAX_PIECE, growth.last)
                     file = self.folder / f"{stream}-{number:06}-{first}.safetensors"
                     written.append(file)
                     write_arrays(file, growth.entries(first, last), {"first": first})
@@ -99,12 +111,12 @@ class Checkpoints:
                     segments = [*segments, _entry(file) | entry]
             file = self.folder / f"state-{number:06}.safetensors"
             written.append(file)
-            write_arrays(file, arrays, state["agent"])
+            write_arrays(file, arrays, about)
             manifest = {"state": state, "arrays": _entry(file), "replay": segments}
             text = json.dumps(manifest)
             whole = json.dumps({"sha256": _sha256(text.encode()), "checkpoint": text})
             written.append(self._manifest(number))
-            write_whole(self._manifest(number), whole)
+            write_text(self._manifest(number), whole)
         except BaseException:
             for path in written:
                 path.unlink(missing_ok=True)
@@ -144,7 +156,7 @@ class Checkpoints:
             ]
             return Checkpoint(number, manifest["state"], arrays, replay), manifest["replay"]
         except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError) as error:
-            # Other errors of the system say nothing of the checkpoint, and are told as they are.
+            # Other errors of the system do not concern the checkpoint, and are raised as they are.
             raise DamagedError(str(error) or type(error).__name__) from None
 
     def _verified(self, entry: dict[str, Any]) -> Path:
@@ -157,14 +169,14 @@ class Checkpoints:
         return file
 
     def _prune(self) -> None:
-        """Removes what the kept checkpoints do not need."""
+        """Removes files of checkpoints that the kept ones do not need, and nothing else."""
         for number in self._damaged:
             self._manifest(number).unlink(missing_ok=True)
         numbers = self._numbers()
-        for number in numbers[:-KEPT]:
+        for number in numbers[:-NUM_KEPT]:
             self._manifest(number).unlink(missing_ok=True)
-        needed = {self._manifest(number).name for number in numbers[-KEPT:]}
-        for number in numbers[-KEPT:]:
+        needed = {self._manifest(number).name for number in numbers[-NUM_KEPT:]}
+        for number in numbers[-NUM_KEPT:]:
             try:
                 manifest = json.loads(json.loads(self._manifest(number).read_text())["checkpoint"])
                 entries = [manifest["arrays"], *manifest["replay"]]
@@ -172,7 +184,7 @@ class Checkpoints:
             except (ValueError, KeyError, TypeError):
                 continue
         for path in self.folder.iterdir():
-            if path.name not in needed:
+            if OWN.fullmatch(path.name) and path.name not in needed:
                 path.unlink(missing_ok=True)
 
     def _numbers(self) -> list[int]:

@@ -1,47 +1,62 @@
-"""A run's directory: its settings, its metrics, TensorBoard events and the agent."""
+"""A run's directory: its settings, its metrics and the agent."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from hyperaction.runs.arrays import write_whole
+from hyperaction.errors import SettingError
+from hyperaction.runs.files import write_json
 from hyperaction.runs.lock import locked
+from hyperaction.runs.loggers import LOGGERS, Background, Logger, by_kind
+from hyperaction.runs.metrics import FILE as METRICS
+from hyperaction.runs.metrics import MetricsFile
 
 AGENT_FILE = "agent.safetensors"
+CHECKPOINTS = "checkpoints"
 
+FORMAT = 2
+"""The version of what is in a run's directory."""
 
 GROWS = "steps"
-"""The one setting that may grow when a run goes on: it changes nothing that has happened."""
-
+"""The one setting that may grow when a run is resumed: it changes nothing that has happened."""
 
 KINDS = {"env": str, "agent": str, "steps": int, "settings": dict}
 """What the settings of any run have."""
 
 
 class Run:
-    """A run's directory, held and open for writing.
+    """A run's directory, locked and open for writing.
 
-    A directory that holds a run of the same settings is taken up again.
+    A directory that holds a run of the same settings is resumed.
 
     Args:
         out: The directory.
         config: Every setting of the run.
-        fresh: Put a run that is there aside, and start over.
-        tensorboard: Write TensorBoard events beside the metrics.
+        fresh: Move a run that is there aside, and start over.
+        loggers: Names of loggers that take the metrics too.
+        on_message: Called with what a person should know.
     """
 
     def __init__(
-        self, out: Path, config: dict[str, Any], *, fresh: bool = False, tensorboard: bool = True
+        self,
+        out: Path,
+        config: dict[str, Any],
+        *,
+        fresh: bool = False,
+        loggers: Sequence[str] = (),
+        on_message: Callable[[str], None] = lambda message: None,
     ) -> None:
-        self.out = out
-        self._tensorboard = tensorboard
-        self._events: Any = None
-        self._metrics: Any = None
-        config = json.loads(json.dumps(config))
+        self.out, self._on_message = out, on_message
+        self._logger_names = loggers
+        self._loggers: list[Logger] = []
+        self._metrics: MetricsFile | None = None
+        config = json.loads(json.dumps({"format": FORMAT, **config}))
+        check_own(out)
         with ExitStack() as held:
             held.enter_context(locked(out))
             if fresh and (out / "config.json").exists():
@@ -50,67 +65,92 @@ class Run:
                 held.enter_context(locked(out))
             if (out / "config.json").exists():
                 check_same_settings(out, config)
-            write_whole(out / "config.json", json.dumps(config, indent=2) + "\n")
+            write_json(out / "config.json", config)
             self._held = held.pop_all()
 
-    def go_on(self, metrics_bytes: int, step: int) -> None:
-        """Opens the metrics and events, without what was written after that step."""
-        file = self.out / "metrics.jsonl"
-        there = file.stat().st_size if file.exists() else 0
-        if there < metrics_bytes:
-            raise ValueError(f"{file} lost lines that were written before step {step:,}")
-        if there:
-            os.truncate(file, metrics_bytes)
-        self._metrics = file.open("a")
-        if self._tensorboard:
-            from tensorboardX import SummaryWriter
+    def resume(self, mark: dict[str, Any] | None = None, step: int = 0) -> Path | None:
+        """Opens the metrics and loggers, without what was written after a checkpoint.
 
-            self._events = SummaryWriter(
-                str(self.out), flush_secs=30, purge_step=step + 1 if step else None
-            )
+        Args:
+            mark: The metrics' mark in the checkpoint, if there is one.
+            step: The checkpoint's step.
+
+        Returns:
+            Where metrics were moved that do not belong to the checkpoint, if there were any.
+        """
+        self._metrics = MetricsFile(self.out, mark, step)
+        self._loggers = [
+            Background(name, LOGGERS[name](self.out, step), self._on_message)
+            for name in self._logger_names
+        ]
+        return self._metrics.set_aside
 
     def had_checkpoint(self) -> bool:
-        """Whether a checkpoint was ever written: the agent is kept with the first."""
+        """Whether a checkpoint was ever written: the agent is written with the first."""
         return (self.out / AGENT_FILE).exists()
 
-    def metrics_bytes(self) -> int:
-        """How long the metrics are."""
-        return os.fstat(self._metrics.fileno()).st_size
+    def metrics_mark(self) -> dict[str, Any]:
+        """What a checkpoint stores of the metrics."""
+        assert self._metrics is not None
+        return self._metrics.mark()
 
     def log(self, kind: str, metrics: dict[str, float]) -> None:
-        """Adds one line to the metrics, whole or not at all, and TensorBoard's events."""
-        self._metrics.write(json.dumps({"kind": kind, **metrics}) + "\n")
-        self._metrics.flush()
-        if self._events is not None:
-            for name, value in metrics.items():
-                if name != "step":
-                    self._events.add_scalar(f"{kind}/{name}", value, int(metrics["step"]))
+        """Adds one line to the metrics, whole or not at all, and passes them to the loggers."""
+        assert self._metrics is not None
+        self._metrics.append({"kind": kind, **metrics})
+        for logger in self._loggers:
+            logger.log(by_kind(kind, metrics), int(metrics["step"]))
 
     def __enter__(self) -> Run:
         return self
 
     def __exit__(self, *error: object) -> None:
-        for file in (self._metrics, self._events):
+        for file in (self._metrics, *self._loggers):
             if file is not None:
-                with suppress(OSError):  # A full disk has been told of already.
+                with suppress(OSError):  # A full disk has been reported already.
                     file.close()
         self._held.close()
 
 
+def check_own(out: Path) -> None:
+    """Refuses a directory that holds files of something else where a run would write its own."""
+    if (out / "config.json").exists() or not out.exists():
+        return
+    folder = out / CHECKPOINTS
+    others = [out / METRICS] if (out / METRICS).exists() else []
+    others += [folder] if folder.is_symlink() else sorted(folder.glob("*"))
+    if others:
+        name = others[0].name
+        raise SettingError(f"{out} holds {name} of something else; choose another `out`")
+
+
 def check_same_settings(out: Path, given: dict[str, Any]) -> None:
-    """Refuses to go on with a run of other settings."""
+    """Refuses to resume a run of other settings."""
     before, now = _flat(read_config(out)), _flat(json.loads(json.dumps(given)))
     differ = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     if GROWS in differ and before.get(GROWS, 0) <= now[GROWS]:
         differ.remove(GROWS)
     if differ:
-        told = ", ".join(f"{name} was {before.get(name)}, now {now.get(name)}" for name in differ)
-        raise ValueError(f"{out} holds a run of other settings: {told} (train --fresh starts over)")
+        changes = ", ".join(
+            f"{each} was {before.get(each)}, now {now.get(each)}" for each in differ
+        )
+        raise ValueError(
+            f"{out} holds a run of other settings: {changes} (train --fresh starts over)"
+        )
 
 
 def _flat(config: dict[str, Any]) -> dict[str, Any]:
-    settings = config.get("settings", {})
-    return {name: value for name, value in config.items() if name != "settings"} | settings
+    own = {name: value for name, value in config.items() if name not in ("settings", "format")}
+    return own | flat_settings(config.get("settings", {}))
+
+
+def flat_settings(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """An agent's settings by their whole names, such as optimiser.learning_rate."""
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        whole = prefix.rstrip(".") if prefix and name == "name" else f"{prefix}{name}"
+        flat |= flat_settings(value, f"{whole}.") if isinstance(value, dict) else {whole: value}
+    return flat
 
 
 def _free_name(out: Path) -> Path:
@@ -127,7 +167,7 @@ def read_metrics(out: Path, kind: str) -> list[dict[str, Any]]:
         raise ValueError(f"{out} holds no run: there is no {file.name} in it")
     lines = file.read_text(errors="replace").splitlines(keepends=True)
     try:
-        # A line that a crash cut short is no line yet.
+        # A line that a crash cut short does not count.
         rows = [json.loads(line) for line in lines if line.endswith("\n")]
         return [row for row in rows if row["kind"] == kind]
     except (ValueError, TypeError, KeyError) as error:
@@ -146,6 +186,10 @@ def read_config(out: Path) -> dict[str, Any]:
         )
         if not known:
             raise ValueError("it does not hold the settings of a run")
+        if config.get("format") != FORMAT:
+            raise ValueError(
+                "it was written by another version of hyperaction; train --fresh starts over"
+            )
     except ValueError as error:
         raise ValueError(f"{file} is damaged: {error}") from None
     return config

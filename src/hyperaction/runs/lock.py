@@ -15,7 +15,7 @@ from typing import IO
 def locked(out: Path) -> Iterator[None]:
     """Holds a run's directory; the system lets go of it however the process ends."""
     out.mkdir(parents=True, exist_ok=True)
-    with (out / "lock").open("a+") as file:
+    with _open(out / "lock") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -23,12 +23,22 @@ def locked(out: Path) -> Iterator[None]:
             owner = file.read().strip() or "unknown"
             raise ValueError(f"another process (number {owner}) is training in {out}") from None
         # A child that an environment forks would hold on to the lock after this process.
-        kept = weakref.ref(file)
-        os.register_at_fork(after_in_child=lambda: _close(kept()))
+        reference = weakref.ref(file)
+        os.register_at_fork(after_in_child=lambda: _close(reference()))
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
         yield
+
+
+def _open(path: Path) -> IO[str]:
+    """Opens a file for reading and writing, but not through a link."""
+    try:
+        return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+")
+    except OSError as error:
+        if path.is_symlink():
+            raise ValueError(f"{path} is a link; remove it") from error
+        raise
 
 
 def _close(file: IO[str] | None) -> None:

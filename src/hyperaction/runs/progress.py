@@ -1,13 +1,13 @@
-"""How far a run is: a small file that is written over and over, for whoever looks."""
+"""How far a run is: a small file that is overwritten as it trains."""
 
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from hyperaction.runs.files import write_text
 from hyperaction.runs.remote import file_system, url_of
 
 FILE = "progress.json"
@@ -22,19 +22,17 @@ class Progress(NamedTuple):
     last_return: float | None = None
     """The last evaluation's."""
     complete: bool = False
-    """Whether all steps that were asked for are done and judged."""
+    """Whether all steps that were asked for are done and evaluated."""
 
 
 def write_progress(out: Path, progress: Progress) -> None:
     """Writes it, if that can be done: nothing depends on it."""
-    part = out / f"{FILE}.part"
     with suppress(OSError):
-        part.write_text(json.dumps(progress._asdict()))
-        os.replace(part, out / FILE)
+        write_text(out / FILE, json.dumps(progress._asdict()))
 
 
 def read_progress(out: Path) -> Progress:
-    """What was written last; nothing yet is no progress."""
+    """What was written last; without a file, no progress."""
     try:
         url = url_of(out)
         if url is None:

@@ -1,4 +1,4 @@
-"""Runs in places that fsspec knows, such as `s3://bucket/run`: kept here, mirrored there.
+"""Runs in places that fsspec knows, such as `s3://bucket/run`: stored here, mirrored there.
 
 A run works in a folder of this machine. When it begins, what is there is brought here; when it has
 saved, what is new here is brought there, the checkpoint's manifest last.
@@ -30,7 +30,7 @@ def url_of(path: Path | str) -> str | None:
     found = re.fullmatch(r"([a-z][a-z0-9+.-]+):/+(.*)", str(path))
     if not found:
         if ":/" in str(path):
-            raise ValueError(f"{path} is no address such as s3://bucket/run")
+            raise ValueError(f"{path} is not an address such as s3://bucket/run")
         return None
     if found[1] == "memory":
         raise ValueError(f"{path} would be gone with this process")
@@ -40,7 +40,7 @@ def url_of(path: Path | str) -> str | None:
     return f"{found[1]}://{root}{found[2]}"
 
 
-def kept_here(url: str) -> Path:
+def cache_folder(url: str) -> Path:
     """The folder of this machine for a run elsewhere."""
     caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return caches / "hyperaction" / hashlib.sha256(url.encode()).hexdigest()[:16]
@@ -49,7 +49,7 @@ def kept_here(url: str) -> Path:
 def here(path: Path) -> Path:
     """The folder of this machine where a run works: the path itself, if it is a plain one."""
     url = url_of(path)
-    return kept_here(url) if url else path
+    return cache_folder(url) if url else path
 
 
 class Mirror:
@@ -67,7 +67,7 @@ class Mirror:
 
     def pull(self, only: tuple[str, ...] = ()) -> None:
         """Makes the folder here what the one elsewhere is, or only files of these names."""
-        with locked(self.folder), _told(self.url):
+        with locked(self.folder), _as_os_errors(self.url):
             for path in self.folder.glob("*"):
                 if path.is_dir():
                     shutil.rmtree(path)
@@ -76,14 +76,14 @@ class Mirror:
             for name in self._there():
                 if only and name.rsplit("/", 1)[-1] not in only:
                     continue
-                file = self.folder / name
+                file = _inside(self.folder, name)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 self._system.get_file(f"{self._root}/{name}", str(file))
                 self._pushed[name] = _state(file)
 
     def push(self) -> None:
-        """Brings what is new there, and removes what is no more."""
-        with _told(self.url):
+        """Brings what is new there, and removes what was removed here."""
+        with _as_os_errors(self.url):
             self._push()
 
     def _push(self) -> None:
@@ -121,7 +121,7 @@ def to_read(path: Path) -> Path:
     url = url_of(path)
     if url is None:
         return path
-    folder = kept_here(f"{url} to read")
+    folder = cache_folder(f"{url} to read")
     Mirror(url, folder).pull(only=RESULTS)
     return folder
 
@@ -138,15 +138,23 @@ def file_system(url: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def _told(url: str) -> Iterator[None]:
-    """Object stores raise errors of their own kinds: to whoever looks they are those of a disk."""
+def _as_os_errors(url: str) -> Iterator[None]:
+    """Turns the errors of object stores into errors of the system."""
     try:
         yield
     except (OSError, ValueError):
         raise
     except Exception as error:
-        said = " ".join(str(error).split()) or type(error).__name__
-        raise OSError(f"{url}: {said}") from error
+        message = " ".join(str(error).split()) or type(error).__name__
+        raise OSError(f"{url}: {message}") from error
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """A file of a folder, whatever a stranger's archive calls it."""
+    parts = Path(name).parts
+    if ".." in parts or Path(name).is_absolute() or not parts:
+        raise ValueError(f"{name} is not the name of a file inside a run")
+    return folder / name
 
 
 def _state(file: Path) -> tuple[int, int]:

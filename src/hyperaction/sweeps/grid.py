@@ -1,8 +1,7 @@
-"""A grid: environments by agents by seeds, written in TOML. Every cell is an ordinary run."""
+"""A grid: environments by agents by seeds, written in TOML; every cell is an ordinary run."""
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterator
@@ -13,14 +12,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hyperaction.agents.presets import usual_preset
-from hyperaction.options import TrainOptions, defaults
-from hyperaction.parsing import ArgumentError, parse
+from hyperaction.arguments import ArgumentError
+from hyperaction.errors import unknown
+from hyperaction.replay.buffer import replay_bytes
 from hyperaction.runs.directory import check_same_settings
 from hyperaction.runs.remote import url_of
+from hyperaction.training.config import TrainConfig, default_preset, parse_train
 
 if TYPE_CHECKING:
-    from hyperaction.environments import Factored
+    from hyperaction.envs.wrapper import Factored
 
 KEYS = ("environments", "agents", "seeds", "options", "skip")
 OF_THE_GRID = ("env", "seed", "out", "fresh", "help", "h")
@@ -35,9 +35,9 @@ class Cell:
     agent: str
     seed: int
     args: tuple[str, ...]
-    """What `hyperaction train` is to be told, but for the directory."""
-    options: TrainOptions[Any]
-    """The same, understood."""
+    """The arguments of `hyperaction train`, but for the directory."""
+    config: TrainConfig
+    """The same, parsed."""
 
     @property
     def name(self) -> str:
@@ -47,12 +47,12 @@ class Cell:
     @property
     def steps(self) -> int:
         """The steps of its run."""
-        return self.options.steps
+        return self.config.steps
 
     def with_option(self, name: str, value: Any) -> Cell:
         """The same run, with another value of an option."""
-        options = replace(self.options, **{name: value})
-        return replace(self, args=(*self.args, f"--{name}", str(value)), options=options)
+        config = replace(self.config, **{name: value})
+        return replace(self, args=(*self.args, f"--{name}", str(value)), config=config)
 
 
 @dataclass(frozen=True)
@@ -73,23 +73,21 @@ class Grid:
         return list(self._cells())
 
     def _cells(self) -> Iterator[Cell]:
-        understood: dict[tuple[str, str], TrainOptions[Any]] = {}
+        parsed: dict[tuple[str, str], TrainConfig] = {}
         for seed in self.seeds:
             for env in self.environments:
                 for agent, args in self.agents.items():
                     if (env, agent) not in self.skip:
                         given = (env, *args, "--seed", str(seed))
-                        kind = (usual_preset(env), agent)
-                        if kind not in understood:
-                            understood[kind] = self._understood(env, agent)
-                        options = replace(understood[kind], env=env, seed=seed)
-                        yield Cell(env, agent, seed, given, options)
+                        kind = (default_preset(env), agent)
+                        if kind not in parsed:
+                            parsed[kind] = self._parsed(env, agent)
+                        config = replace(parsed[kind], env=env, seed=seed)
+                        yield Cell(env, agent, seed, given, config)
 
-    def _understood(self, env: str, agent: str) -> TrainOptions[Any]:
-        args = [env, *self.agents[agent]]
+    def _parsed(self, env: str, agent: str) -> TrainConfig:
         try:
-            options_type, default = defaults(args)
-            return parse(options_type, "train", args, default=default)
+            return parse_train([env, *self.agents[agent]])
         except ValueError as error:
             raise ArgumentError(f"{self.name}, agent {agent}: {error}") from None
 
@@ -105,9 +103,7 @@ def load(name: str) -> Grid:
     elif name in ready_made():
         text = (files(__package__) / "grids" / f"{name}.toml").read_text()
     else:
-        near = difflib.get_close_matches(name, ready_made(), n=1)
-        hint = f"did you mean {near[0]}?" if near else f"ready-made is {', '.join(ready_made())}"
-        raise ArgumentError(f"there is no grid {name}, neither a file nor a name; {hint}")
+        raise ArgumentError(unknown("grid", name, ready_made()))
     try:
         return read(name, tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
@@ -133,11 +129,11 @@ def chosen(grid: Grid, *, only: tuple[str, ...] = (), seeds: int = 0, **options:
 
 
 def check_same(cells: list[Cell], out: Path) -> None:
-    """Refuses to go on with runs of other settings than the cells'."""
+    """Refuses to resume runs of other settings than the cells'."""
     for cell in cells:
         there = out / cell.name
         if url_of(out) is None and (there / "config.json").exists():
-            check_same_settings(there, cell.options.config())
+            check_same_settings(there, cell.config.as_dict())
 
 
 def check_fits(name: str, cells: list[Cell]) -> int:
@@ -145,26 +141,25 @@ def check_fits(name: str, cells: list[Cell]) -> int:
 
     Returns the most bytes that the replay of a cell takes.
     """
-    from hyperaction.replay import replay_bytes
-
     made: dict[Any, Factored] = {}
     most = 0
     for cell in cells:
-        options = cell.options
-        key = (cell.env, options.bins, options.action_shape, options.agent == "ddpg")
+        config = cell.config
+        key = (cell.env, config.bins, config.action_shape, config.config.continuous)
         try:
             if key not in made:
-                made[key] = options.make_env()
+                made[key] = config.make_env()
                 made[key].close()
             env = made[key]
-            options.check_sizes(env.sizes)
-            most = max(most, replay_bytes(options.settings.replay_size, env, len(env.sizes)))
+            config.agent_config.hypergraph(env.sizes)
+            size = config.config.buffer_size
+            most = max(most, replay_bytes(size, env, len(env.sizes)))
         except (ValueError, RuntimeError) as error:
             raise ArgumentError(f"{name}, {cell.name}: {error}") from None
     return most
 
 
-MOST_SEEDS = 10_000
+MAX_SEEDS = 10_000
 
 
 def ready_made() -> list[str]:
@@ -174,12 +169,12 @@ def ready_made() -> list[str]:
 
 
 def read(name: str, table: dict[str, Any]) -> Grid:
-    """A grid from its table; what is wrong with it is told before anything starts."""
+    """A grid from its table; what is wrong with it is reported before anything starts."""
     _check_keys(name, table, KEYS)
     environments = _list_of(name, "environments", table.get("environments"), str)
     for env in environments:
         if env.startswith("-") or not env:
-            raise ArgumentError(f"{name}: the environment {env!r} is none")
+            raise ArgumentError(f"{name}: {env!r} is not an environment")
     agents = table.get("agents")
     if not isinstance(agents, dict) or not agents:
         raise ArgumentError(f"{name}: agents are tables such as [agents.hgqn-r2]")
@@ -235,7 +230,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _seeds(name: str, seeds: Any) -> tuple[int, ...]:
-    if isinstance(seeds, int) and not isinstance(seeds, bool) and 1 <= seeds <= MOST_SEEDS:
+    if isinstance(seeds, int) and not isinstance(seeds, bool) and 1 <= seeds <= MAX_SEEDS:
         return tuple(range(seeds))
     found = _list_of(name, "seeds", seeds, int)
     for seed in found:
@@ -272,6 +267,4 @@ def _list_of(name: str, key: str, values: Any, kind: type[Any]) -> tuple[Any, ..
 def _check_keys(name: str, keys: Any, known: tuple[str, ...]) -> None:
     for key in keys:
         if key not in known:
-            near = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(known)}"
-            raise ArgumentError(f"{name}: nothing is called {key}; {hint}")
+            raise ArgumentError(f"{name}: {unknown('name', key, known)}")

@@ -1,4 +1,4 @@
-"""Cells as processes of this machine, each on a core of its own."""
+"""Runs cells as processes on this machine, each on its own core."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from hyperaction.runs.remote import here
 from hyperaction.sweeps.grid import Cell
 
 OUTPUT = "output.txt"
-"""What a cell's command prints, in its directory."""
+"""The file for the output of a cell, in its directory."""
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-"""What NumPy's kernels are told; those of JAX use one thread in every run."""
+"""Limits NumPy to one thread; JAX uses one thread in every run anyway."""
 
-TIED = (sys.executable, "-m", "hyperaction.sweeps.tied")
-"""What runs a command that ends with this process."""
+CHILD = (sys.executable, "-m", "hyperaction.sweeps.child")
+"""Runs a command that stops when this process ends."""
 
-LAST_WORDS = 10_000
-"""Bytes from the end of a cell's output among which its last line is."""
+TAIL_BYTES = 10_000
+"""Bytes at the end of the output of a cell that are searched for its last line."""
 
-PATIENCE = 60.0
+STOP_TIMEOUT_S = 60.0
 """Seconds that cells have to save when they are asked to stop."""
 
 
 class Local:
-    """Processes pinned to cores, one each.
+    """Processes pinned to one core each.
 
     Args:
-        count: How many run at once; the cores that this process may use, if it is 0.
+        count: How many run at once; 0 is one per core that this process may use.
     """
 
     queues: ClassVar[bool] = False
@@ -50,52 +50,52 @@ class Local:
         return len(self._running) < self.count
 
     def start(self, cell: Cell, out: Path) -> None:
-        """Starts the command of the cell in the first free slot."""
+        """Starts the command of the cell in a free slot."""
         slot = next(slot for slot in range(self.count) if slot not in self._running)
         folder = here(out)
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / OUTPUT).open("ab") as output:
             process = subprocess.Popen(
-                [*TIED, str(os.getpid()), "train", *cell.args, "--out", str(out)],
+                [*CHILD, str(os.getpid()), "train", *cell.args, "--out", str(out)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **ONE_THREAD, "COLUMNS": "200"},
-                start_new_session=True,  # Ctrl-C is for the sweep, which asks its cells to stop.
+                start_new_session=True,  # The sweep receives Ctrl-C and asks its cells to stop.
             )
         if self._cores and hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(process.pid, {self._cores[slot % len(self._cores)]})
         self._running[slot] = (cell, process, folder)
 
     def ended(self) -> Iterable[tuple[Cell, str]]:
-        """Cells whose process ended, and the last line that it printed."""
+        """Cells whose process ended, each with the last line that it printed."""
         for slot, (cell, process, out) in list(self._running.items()):
             if process.poll() is not None:
                 del self._running[slot]
                 yield cell, _last_line(out / OUTPUT, process.returncode)
 
     def stop(self) -> list[Cell]:
-        """Asks all processes to save and stop; after some patience it ends them."""
+        """Asks all processes to save and stop; kills those that time out, and returns them."""
         killed = []
         for _, process, _ in self._running.values():
             process.send_signal(signal.SIGTERM)
-        until = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + STOP_TIMEOUT_S
         for cell, process, _ in self._running.values():
             try:
-                process.wait(max(0.0, until - time.monotonic()))
+                process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 killed.append(cell)
-                _end(process)
+                _kill(process)
         return killed
 
     def kill(self) -> None:
-        """Ends all processes now."""
+        """Kills all processes."""
         for _, process, _ in self._running.values():
-            _end(process)
+            _kill(process)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a cell, and what its environment may have started."""
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kills a cell, and any process that its environment started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -109,9 +109,9 @@ def _cores() -> list[int]:
 
 def _last_line(file: Path, code: int) -> str:
     with file.open("rb") as output:
-        output.seek(max(0, file.stat().st_size - LAST_WORDS))
+        output.seek(max(0, file.stat().st_size - TAIL_BYTES))
         lines = output.read().decode(errors="replace").split("\n")
-    said = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    if said.startswith("hyperaction: "):
-        return said.removeprefix("hyperaction: ")
-    return f"it ended with code {code}: {said}"
+    message = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    if message.startswith("hyperaction: "):
+        return message.removeprefix("hyperaction: ")
+    return f"exit code {code}: {message}"

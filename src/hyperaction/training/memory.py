@@ -1,16 +1,16 @@
-"""Whether this machine can hold what a run keeps."""
+"""Whether this machine has the memory that a run takes."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from hyperaction.agents.settings import LoopSettings
-from hyperaction.replay import replay_bytes
-from hyperaction.replay.making import Observed
+from hyperaction.agents.config import AgentConfig
+from hyperaction.errors import SettingError
+from hyperaction.replay.buffer import Observed, replay_bytes
 
 BESIDES = 1_500_000_000
-"""Bytes for everything but a large replay: libraries, networks, programs, a checkpoint's copies."""
+"""Bytes for everything but a large replay buffer: libraries, networks, programs, copies."""
 
 SMALL = 500_000_000
 """A replay of so many bytes is not what fills a machine, and is never refused."""
@@ -21,8 +21,8 @@ CGROUP = Path("/sys/fs/cgroup")
 
 def available() -> int | None:
     """Bytes of memory that a new process can have; nothing where the system does not say."""
-    found = [each for each in (_free(), _left_in_container()) if each is not None]
-    return min(found, default=None)
+    limits = [each for each in (_free(), _left_in_container()) if each is not None]
+    return min(limits, default=None)
 
 
 def _free() -> int | None:
@@ -41,9 +41,9 @@ def _left_in_container() -> int | None:
     try:
         limit = int((CGROUP / "memory.max").read_text())
         used = int((CGROUP / "memory.current").read_text())
-        told = dict(line.split() for line in (CGROUP / "memory.stat").read_text().splitlines())
-        # Files that are kept in memory make place when it is needed.
-        return limit - used + int(told["inactive_file"]) + int(told["active_file"])
+        stat = dict(line.split() for line in (CGROUP / "memory.stat").read_text().splitlines())
+        # Cached files are dropped when memory is needed.
+        return limit - used + int(stat["inactive_file"]) + int(stat["active_file"])
     except (OSError, ValueError, KeyError):  # There is no limit, or no such system.
         return None
 
@@ -59,22 +59,22 @@ def runs_that_fit(needed: int) -> int | None:
     return max(there, 0) // (needed + BESIDES)
 
 
-def check_fits(settings: LoopSettings, observed: Observed, action_length: int) -> str:
-    """What is to be known of replay's memory; refused if this machine has not enough."""
-    size = settings.replay_size
-    needed, there = replay_bytes(size, observed, action_length), available()
-    told = f"replay takes up to {gigabytes(needed)} of memory"
+def check_fits(config: AgentConfig, observed: Observed, action_length: int) -> str:
+    """What there is to say about replay's memory; refused if this machine has not enough."""
+    size = config.buffer_size
+    needed, free = replay_bytes(size, observed, action_length), available()
+    takes = f"replay takes up to {gigabytes(needed)} of memory"
     disk = ", and as much of the disk"  # Checkpoints hold it too.
-    if there is None:
-        return f"{told}{disk}"
-    if needed <= SMALL or needed + BESIDES <= there:
-        return f"{told} ({gigabytes(there)} is free){disk}"
-    smaller = rounded_down(int(size * (there - BESIDES) / needed))
-    fits = smaller >= settings.minibatch
-    would = f"--replay-size {smaller} would fit" if fits else "not even a small one fits"
-    raise ValueError(
-        f"--replay-size {size}: {told} and the rest of the run about {gigabytes(BESIDES)}, "
-        f"but only {gigabytes(there)} is free; {would}"
+    if free is None:
+        return f"{takes}{disk}"
+    if needed <= SMALL or needed + BESIDES <= free:
+        return f"{takes} ({gigabytes(free)} is free){disk}"
+    smaller = rounded_down(int(size * (free - BESIDES) / needed))
+    fits = smaller >= config.batch_size
+    hint = f"`buffer_size` {smaller} would fit" if fits else "not even a small one fits"
+    raise SettingError(
+        f"`buffer_size` {size}: {takes} and the rest of the run about {gigabytes(BESIDES)}, "
+        f"but only {gigabytes(free)} is free; {hint}"
     )
 
 

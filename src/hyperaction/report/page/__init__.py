@@ -1,4 +1,4 @@
-"""One page about runs: curves, tables, settings and what was learned, in any browser, offline."""
+"""One HTML page about runs: curves, tables, settings and explanations, for any browser."""
 
 from hyperaction.report.page.html import html
 

@@ -1,4 +1,4 @@
-"""What the page shows, read from the directories of runs."""
+"""The data of the page, from the directories of runs."""
 
 from __future__ import annotations
 
@@ -10,19 +10,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hyperaction.report.compare import Spread
+from hyperaction.report.curves import PublishedCurve
 from hyperaction.report.explain import COLUMNS
-from hyperaction.report.table import HEADER, Result, cells, find_runs, labels, lines, score
+from hyperaction.report.tables import (
+    HEADER,
+    Result,
+    agent_labels,
+    cells,
+    score,
+    summary_lines,
+)
+from hyperaction.runs.directory import flat_settings
 
-Published = Callable[[dict[str, Any]], Spread | None]
-"""What was published for an agent of these settings, if anything."""
+Published = Callable[[dict[str, Any]], PublishedCurve | None]
+"""Finds the published curve for the settings of a run, if there is one."""
 
 EXPLANATION = Path("explain") / "explain.json"
-"""Where the page looks for what `hyperaction explain` found, in the directory of a run."""
+"""The output of `hyperaction explain` in the directory of a run."""
 
 
-class Found(NamedTuple):
-    """A run that was found."""
+class RunData(NamedTuple):
+    """What was read from the directory of a run."""
 
     name: str
     out: Path
@@ -31,36 +39,33 @@ class Found(NamedTuple):
     phases: list[dict[str, Any]]
 
 
-def collect(found: Sequence[Found], published: Published, last: int) -> dict[str, Any]:
-    """Everything that the page shows, ready for JSON."""
-    names = labels({run.out: run.config for run in found})
-    spreads = {}
-    for run in found:
-        spread = published(run.config)
-        if spread is not None:
-            spreads[f"{run.config['env']}/{names[run.out]}"] = _spread(spread)
+def collect(runs: Sequence[RunData], published: Published, last: int) -> dict[str, Any]:
+    """Everything that the page shows, ready for JSON.
+
+    Args:
+        runs: The runs.
+        published: Finds published curves.
+        last: How many evaluations a score averages.
+    """
+    labels = agent_labels({run.out: run.config for run in runs})
+    curves = {}
+    for run in runs:
+        curve = published(run.config)
+        if curve is not None:
+            curves[f"{run.config['env']}/{labels[run.out]}"] = _curve(curve)
     return {
-        "runs": [_run(run, names[run.out]) for run in found],
-        "published": spreads,
-        "tables": _tables(found, names, last),
-        "explanations": _explanations(found, names),
+        "runs": [_run(run, labels[run.out]) for run in runs],
+        "published": curves,
+        "tables": _tables(runs, labels, last),
+        "explanations": _explanations(runs, labels),
         "last": last,
     }
 
 
-def named(folders: Sequence[Path]) -> list[tuple[str, Path]]:
-    """The runs in directories, with the shortest names that tell them apart."""
-    outs = find_runs(folders)
-    for depth in range(1, max((len(out.parts) for out in outs), default=0) + 1):
-        names = ["/".join(out.parts[-depth:]) for out in outs]
-        if len(set(names)) == len(names):
-            return list(zip(names, outs, strict=True))
-    return []
-
-
-def _run(run: Found, agent: str) -> dict[str, Any]:
+def _run(run: RunData, agent: str) -> dict[str, Any]:
     speeds = _numbers(run.phases, "step", "steps_per_second")
-    settings = {name: value for name, value in run.config.items() if name != "settings"}
+    settings = {name: v for name, v in run.config.items() if name not in ("settings", "format")}
+    settings |= flat_settings(run.config["settings"])
     evaluations = _numbers(run.evaluations, "step", "return")
     return {
         "name": run.name,
@@ -71,78 +76,78 @@ def _run(run: Found, agent: str) -> dict[str, Any]:
         "steps": [step for step, _ in evaluations],
         "returns": [value for _, value in evaluations],
         "speed": float(np.mean([speed for _, speed in speeds])) if speeds else None,
-        "settings": {name: _told(v) for name, v in (settings | run.config["settings"]).items()},
+        "settings": {name: _as_json(v) for name, v in settings.items()},
     }
 
 
 def _numbers(rows: Sequence[dict[str, Any]], *names: str) -> list[tuple[float, ...]]:
-    """These numbers of rows, of those that have them all."""
-    found = []
+    """These numbers of the rows that have all of them."""
+    numbers = []
     for row in rows:
         with suppress(KeyError, TypeError, ValueError):
-            found.append(tuple(_finite(row[name]) for name in names))
-    return found
+            numbers.append(tuple(_finite(row[name]) for name in names))
+    return numbers
 
 
-def _told(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def _spread(spread: Spread) -> dict[str, Any]:
+def _curve(curve: PublishedCurve) -> dict[str, Any]:
     return {
-        "agent": spread.agent,
-        "steps": spread.steps.tolist(),
-        "mean": spread.mean.tolist(),
-        "low": spread.minimum.tolist(),
-        "high": spread.maximum.tolist(),
+        "agent": curve.agent,
+        "steps": curve.steps.tolist(),
+        "mean": curve.mean.tolist(),
+        "low": curve.minimum.tolist(),
+        "high": curve.maximum.tolist(),
     }
 
 
-def _tables(found: Sequence[Found], names: dict[Path, str], last: int) -> list[dict[str, Any]]:
+def _tables(runs: Sequence[RunData], labels: dict[Path, str], last: int) -> list[dict[str, Any]]:
     results = []
-    for run in found:
-        with suppress(ValueError):  # It has no score, or none that is a number.
+    for run in runs:
+        with suppress(ValueError):  # It has no finite score.
             scored = score(run.evaluations, last, 0)
-            results.append(Result(run.config["env"], names[run.out], *scored))
+            results.append(Result(run.config["env"], labels[run.out], *scored))
     tables: dict[str, list[list[str]]] = {}
-    for line in lines(results) if results else []:
+    for line in summary_lines(results) if results else []:
         env, *rest = cells(line)
         tables.setdefault(env, []).append(rest)
     return [{"env": env, "header": HEADER[1:], "rows": rows} for env, rows in tables.items()]
 
 
-def _explanations(found: Sequence[Found], names: dict[Path, str]) -> list[dict[str, Any]]:
+def _explanations(runs: Sequence[RunData], labels: dict[Path, str]) -> list[dict[str, Any]]:
     explained = []
-    for run in found:
+    for run in runs:
         file = run.out / EXPLANATION
-        # One that is damaged is none: it can be made anew.
+        # A damaged file is skipped: the command can be run again.
         with suppress(OSError, ValueError, KeyError, TypeError):
             shown = _explanation(json.loads(file.read_text()))
-            about = {"run": run.name, "env": run.config["env"], "agent": names[run.out]}
+            about = {"run": run.name, "env": run.config["env"], "agent": labels[run.out]}
             explained.append({**about, **shown})
     return explained
 
 
-def _explanation(found: dict[str, Any]) -> dict[str, Any]:
-    sizes = [int(size) for size in found["sizes"]]
+def _explanation(content: dict[str, Any]) -> dict[str, Any]:
+    sizes = [int(size) for size in content["sizes"]]
 
-    def part(vertices: Any) -> list[int]:
-        known = [int(vertex) for vertex in vertices]
-        if not all(0 <= vertex < len(sizes) for vertex in known):
+    def checked(vertices: Any) -> list[int]:
+        part = [int(vertex) for vertex in vertices]
+        if not all(0 <= vertex < len(sizes) for vertex in part):
             raise ValueError(f"{vertices} are not vertices")
-        return known
+        return part
 
     return {
-        "names": [str(name) for name in found["names"]],
+        "names": [str(name) for name in content["names"]],
         "sizes": sizes,
-        "steps": int(found["steps"]),
+        "steps": int(content["steps"]),
         "representation": [
-            {"edge": part(row["edge"])} | {key: _finite(row[key]) for key in COLUMNS}
-            for row in found["representation"]
+            {"edge": checked(row["edge"])} | {key: _finite(row[key]) for key in COLUMNS}
+            for row in content["representation"]
         ],
         "shares": [
-            {"vertices": part(row["vertices"]), "share": _finite(row["share"])}
-            for row in found["shares"]
+            {"vertices": checked(row["vertices"]), "share": _finite(row["share"])}
+            for row in content["shares"]
         ],
     }
 

@@ -1,4 +1,4 @@
-"""The page: one file that needs no network."""
+"""The page as one HTML file that works offline."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 
 def html(data: dict[str, Any], videos: list[dict[str, str]], *, live: bool = False) -> str:
-    """The page with these data inside.
+    """The page with its data.
 
     Args:
-        data: What it shows.
-        videos: Films, each with a name and an address.
-        live: Let the page ask where it came from for newer data.
+        data: The data to show.
+        videos: Videos, each with a name and an address.
+        live: Whether the page polls its server for newer data.
     """
     here = files(__package__)
     page = (here / "page.html").read_text()
@@ -31,17 +31,17 @@ def html(data: dict[str, Any], videos: list[dict[str, str]], *, live: bool = Fal
 
 
 def as_script(data: Any) -> str:
-    """JSON that nothing can break out of: whatever a run is called, it stays text."""
+    """JSON that is safe inside a script element, whatever the names of runs contain."""
     text = json.dumps(data, allow_nan=False, default=str)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 @cache
 def charts() -> str:
-    """Vega, Vega-Lite and what puts their charts into a page."""
-    import vl_convert
+    """Vega, Vega-Lite and Vega-Embed as JavaScript."""
+    import vl_convert  # Of the extra `report`; collecting the data does not need it.
 
-    # In a function: the bundle's own names stay its own.
+    # Wrapped in a function to keep the names of the bundle out of the global scope.
     return f"(() => {{{vl_convert.javascript_bundle(SNIPPET)}}})();"
 
 

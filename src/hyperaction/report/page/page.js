@@ -126,21 +126,21 @@ function drawTables() {
 
 function drawSettings() {
   const names = unique(data.runs.flatMap((run) => Object.keys(run.settings)));
-  const told = (run, name) => JSON.stringify(run.settings[name] ?? null);
-  const differ = names.filter((name) => unique(data.runs.map((run) => told(run, name))).length > 1);
+  const setting = (run, name) => JSON.stringify(run.settings[name] ?? null);
+  const differ = names.filter((name) => unique(data.runs.map((run) => setting(run, name))).length > 1);
   const common = names.filter((name) => !differ.includes(name));
   byId("differences").replaceChildren();
   byId("common").replaceChildren();
-  fillTable(byId("differences"), "What differs", ["run", ...differ], data.runs.map((run) => [run.name, ...differ.map((name) => told(run, name))]));
-  if (data.runs.length) fillTable(byId("common"), "In common", ["setting", "value"], common.map((name) => [name, told(data.runs[0], name)]));
+  fillTable(byId("differences"), "Different settings", ["run", ...differ], data.runs.map((run) => [run.name, ...differ.map((name) => setting(run, name))]));
+  if (data.runs.length) fillTable(byId("common"), "Common settings", ["setting", "value"], common.map((name) => [name, setting(data.runs[0], name)]));
 }
 
 const orderName = (part) => `order ${part.length}`;
 
-function drawBars(found) {
+function drawBars(explanation) {
   const label = (part) => part.join(",");
-  const shares = found.shares.map((row) => ({ label: label(row.vertices), order: orderName(row.vertices), percent: 100 * row.share, size: row.vertices.length }));
-  const bars = found.representation.map((row) => ({ label: label(row.edge), order: orderName(row.edge), mean: row.mean, low: row.lowest, high: row.highest }));
+  const shares = explanation.shares.map((row) => ({ label: label(row.vertices), order: orderName(row.vertices), percent: 100 * row.share, size: row.vertices.length }));
+  const bars = explanation.representation.map((row) => ({ label: label(row.edge), order: orderName(row.edge), mean: row.mean, low: row.lowest, high: row.highest }));
   const sorted = (rows) => rows.map((row) => row.label);
   const color = { field: "order", type: "nominal", title: null, legend: { orient: "bottom" } };
   const x = (rows) => ({ field: "label", type: "nominal", sort: sorted(rows), title: null, axis: { labelAngle: -90, labelOverlap: true } });
@@ -153,15 +153,15 @@ function drawBars(found) {
   return Promise.all(drawn);
 }
 
-function drawHypergraph(found) {
-  const count = found.sizes.length;
+function drawHypergraph(explanation) {
+  const count = explanation.sizes.length;
   const place = (k) => ({ x: Math.sin((2 * Math.PI * k) / count), y: Math.cos((2 * Math.PI * k) / count) });
-  const share = new Map(found.shares.map((row) => [row.vertices.join(), row.share]));
-  const mean = new Map(found.representation.map((row) => [row.edge.join(), row.mean]));
-  const about = (part) => ({ vertices: braced(part), named: part.map((v) => found.names[v] ?? v).join(" + "), order: orderName(part),
-    percent: share.has(part.join()) ? `${(100 * share.get(part.join())).toFixed(2)}%` : "not told",
+  const share = new Map(explanation.shares.map((row) => [row.vertices.join(), row.share]));
+  const mean = new Map(explanation.representation.map((row) => [row.edge.join(), row.mean]));
+  const about = (part) => ({ vertices: braced(part), named: part.map((v) => explanation.names[v] ?? v).join(" + "), order: orderName(part),
+    percent: share.has(part.join()) ? `${(100 * share.get(part.join())).toFixed(2)}%` : "unknown",
     mean: mean.has(part.join()) ? number(mean.get(part.join())) : "none", weight: share.get(part.join()) ?? 0.05 });
-  const parts = (found.shares.length ? found.shares.map((row) => row.vertices) : found.representation.map((row) => row.edge));
+  const parts = (explanation.shares.length ? explanation.shares.map((row) => row.vertices) : explanation.representation.map((row) => row.edge));
   const lines = [];
   for (const part of parts.filter((one) => one.length > 1)) {
     const points = part.map(place);
@@ -170,7 +170,7 @@ function drawHypergraph(found) {
     else points.forEach((point) => lines.push({ ...about(part), ...point, x2: middle.x, y2: middle.y }));
   }
   lines.sort((one, other) => one.weight - other.weight);
-  const nodes = found.sizes.map((size, k) => ({ ...about([k]), ...place(k), text: `${k} ${found.names[k] ?? ""}`, sub: size, tx: 1.3 * place(k).x, ty: 1.25 * place(k).y }));
+  const nodes = explanation.sizes.map((size, k) => ({ ...about([k]), ...place(k), text: `${k} ${explanation.names[k] ?? ""}`, sub: size, tx: 1.3 * place(k).x, ty: 1.25 * place(k).y }));
   const scale = { domain: [-1.6, 1.6] };
   const xy = (x, y) => ({ x: { field: x, type: "quantitative", axis: null, scale }, y: { field: y, type: "quantitative", axis: null, scale: { domain: [-1.35, 1.35] } } });
   const tooltip = [{ field: "vertices" }, { field: "named", title: "names" }, { field: "percent", title: "of the variance" }, { field: "mean", title: "mean value" }];
@@ -190,25 +190,25 @@ function drawHypergraph(found) {
 
 function drawExplanation() {
   byId("explained").hidden = !data.explanations.length;
-  const found = data.explanations[byId("explanation").selectedIndex];
-  if (!found) return Promise.resolve();
-  const raw = new Map(found.representation.map((row) => [row.edge.join(), row]));
-  const parts = found.shares.length ? found.shares.map((row) => row.vertices) : found.representation.map((row) => row.edge);
-  const share = new Map(found.shares.map((row) => [row.vertices.join(), `${(100 * row.share).toFixed(2)}%`]));
+  const explanation = data.explanations[byId("explanation").selectedIndex];
+  if (!explanation) return Promise.resolve();
+  const raw = new Map(explanation.representation.map((row) => [row.edge.join(), row]));
+  const parts = explanation.shares.length ? explanation.shares.map((row) => row.vertices) : explanation.representation.map((row) => row.edge);
+  const share = new Map(explanation.shares.map((row) => [row.vertices.join(), `${(100 * row.share).toFixed(2)}%`]));
   byId("numbers").replaceChildren();
-  fillTable(byId("numbers"), `${found.steps.toLocaleString("en")} greedy steps`, ["vertices", "names", "variance", "mean", "lowest", "highest"], parts.map((part) => {
+  fillTable(byId("numbers"), `${explanation.steps.toLocaleString("en")} greedy steps`, ["vertices", "names", "variance", "mean", "lowest", "highest"], parts.map((part) => {
     const row = raw.get(part.join());
-    const told = row ? [row.mean, row.lowest, row.highest].map(number) : ["", "", ""];
-    return [braced(part), part.map((v) => found.names[v] ?? "").join(" + "), share.get(part.join()) ?? "", ...told];
+    const statistics = row ? [row.mean, row.lowest, row.highest].map(number) : ["", "", ""];
+    return [braced(part), part.map((v) => explanation.names[v] ?? "").join(" + "), share.get(part.join()) ?? "", ...statistics];
   }));
-  return Promise.all([drawHypergraph(found), drawBars(found)]);
+  return Promise.all([drawHypergraph(explanation), drawBars(explanation)]);
 }
 
-let filmed = "";
+let shownVideos = "";
 function drawVideos() {
-  byId("films").hidden = !data.videos.length;
-  if (filmed === JSON.stringify(data.videos)) return; // One that is playing plays on.
-  filmed = JSON.stringify(data.videos);
+  byId("videos-section").hidden = !data.videos.length;
+  if (shownVideos === JSON.stringify(data.videos)) return; // Do not interrupt playback.
+  shownVideos = JSON.stringify(data.videos);
   byId("videos").replaceChildren();
   for (const video of data.videos) {
     element("p", video.name, byId("videos"));
@@ -264,7 +264,7 @@ if (data.live) {
   setInterval(async () => {
     const answer = await fetch("data.json", { cache: "no-store" }).catch(() => null);
     if (!answer || !answer.ok) {
-      byId("about").textContent = "Not updated any more: what serves this page does not answer.";
+      byId("about").textContent = "No longer updated: the server does not respond.";
       return;
     }
     const text = await answer.text();

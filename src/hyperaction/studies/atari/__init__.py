@@ -1,49 +1,5 @@
-"""Atari: what the paper's authors published on 29 games, to measure runs against."""
+"""Atari: the paper's study of 29 games, with published results, scores, tables and figures."""
 
-from hyperaction.studies.atari.published import (
-    AGENTS,
-    GAMES,
-    ITERATION,
-    PAIRS,
-    OverGames,
-    Reference,
-    agent_of_the_paper,
-    curve,
-    game_of,
-    over_games,
-    published,
-    reference,
-)
-from hyperaction.studies.atari.scores import (
-    Relative,
-    Versus,
-    human_normalised,
-    over_runs,
-    per_iteration,
-    relative,
-    relative_score,
-    versus,
-)
+from hyperaction.studies.atari.published import GAMES, published_curve
 
-__all__ = [
-    "AGENTS",
-    "GAMES",
-    "ITERATION",
-    "PAIRS",
-    "OverGames",
-    "Reference",
-    "agent_of_the_paper",
-    "curve",
-    "game_of",
-    "over_games",
-    "published",
-    "reference",
-    "Relative",
-    "Versus",
-    "human_normalised",
-    "over_runs",
-    "per_iteration",
-    "relative",
-    "relative_score",
-    "versus",
-]
+__all__ = ["GAMES", "published_curve"]

@@ -7,23 +7,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperaction.studies.curves import Published, find_curve, numbers, read_table
+from hyperaction.envs.ids import game_of
+from hyperaction.report.curves import PublishedCurve
+from hyperaction.studies.data import find_curve, numbers, read_table
 
 ITERATION = 250_000
-"""Steps of the agent in an iteration."""
+"""Steps of the agent per iteration."""
 
 HYPEREDGES = {"dqn": {3}, "hgqn": {1, 2, 3}, "rainbow": {3}, "hg-rainbow": {1, 2, 3}}
-"""The orders that the agents of the paper have on the joystick's three vertices."""
+"""The orders of the paper's agents on the three vertices of the joystick."""
 
 PAIRS = (("dqn", "hgqn"), ("rainbow", "hg-rainbow"))
-"""Agents that the paper compares: without a hypergraph, and with one."""
+"""Agents that the paper compares: without a hypergraph and with one."""
 
 AGENTS = PAIRS[0]
 """The agents whose curves were published."""
 
+NAMES = {"dqn": "DQN", "hgqn": "HGQN", "rainbow": "Rainbow", "hg-rainbow": "HG-Rainbow"}
+"""The paper's names of the agents."""
 
-class OverGames(NamedTuple):
-    """The human-normalised score of a seed of an agent over the games, every iteration."""
+
+class SeedScores(NamedTuple):
+    """Human-normalised scores over all games of one seed of an agent, one per iteration."""
 
     agent: str
     seed: int
@@ -33,55 +38,49 @@ class OverGames(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """What a random agent and a human player score in a game."""
+    """The scores of a random agent and a human player in a game."""
 
     random: float
     human: float
 
 
-def published(config: dict[str, Any]) -> Published | None:
-    """What was published for the agent and the game of a run with these settings, if anything."""
-    agent = agent_of_the_paper(config)
+def published_curve(config: dict[str, Any]) -> PublishedCurve | None:
+    """The published curve for the agent and game of a run, if there is one."""
+    agent = paper_agent(config)
     return curve(game_of(str(config["env"])), agent) if agent in AGENTS else None
 
 
-def agent_of_the_paper(config: dict[str, Any]) -> str | None:
-    """The agent of the paper that a run in one of its games has, by its name and hyperedges.
+def paper_agent(config: dict[str, Any]) -> str | None:
+    """The agent of the paper that a run has, by name and hyperedges, in one of the paper's games.
 
     Other settings may differ from the paper's.
     """
     name, settings = str(config["agent"]), config["settings"]
     if game_of(str(config["env"])) not in GAMES or name not in HYPEREDGES:
         return None
-    # The highest order, -1, is that of all three vertices.
+    # The order -1 is the highest: all three vertices.
     orders = {3 if order == -1 else order for order in settings["orders"]}
     same = orders == HYPEREDGES[name] and not settings["edges"] and settings["mixer"] == "sum"
     return name if same else None
 
 
-def game_of(env: str) -> str:
-    """The game of an environment such as ALE/BankHeist-v5; nothing for what is not Atari."""
-    space, _, name = env.split(":")[-1].partition("/")
-    return name.rsplit("-v", 1)[0] if space == "ALE" else ""
-
-
-def curve(game: str, agent: str) -> Published:
-    """The published learning curve of an agent in one of the games."""
+def curve(game: str, agent: str) -> PublishedCurve:
+    """The published learning curve of an agent in a game."""
     found = find_curve(_table("curves.csv"), game, agent)
     assert found is not None, f"there is no curve of {agent} in {game}"
     return found
 
 
-def over_games() -> list[OverGames]:
-    """The score over all games of every published seed."""
-    found: dict[tuple[str, int], dict[str, NDArray[np.float64]]] = {}
+def seed_scores() -> list[SeedScores]:
+    """The scores over all games of every published seed."""
+    seeds: dict[tuple[str, int], dict[str, NDArray[np.float64]]] = {}
     for agent, seed, statistic, *row in _table("over_games.csv")[1:]:
-        found.setdefault((agent, int(seed)), {})[statistic] = numbers(row)
-    return [OverGames(agent, seed, **statistics) for (agent, seed), statistics in found.items()]
+        seeds.setdefault((agent, int(seed)), {})[statistic] = numbers(row)
+    return [SeedScores(agent, seed, **statistics) for (agent, seed), statistics in seeds.items()]
 
 
 def reference(game: str) -> Reference:
-    """The scores that human-normalised ones are made with."""
+    """The scores by which a game is normalised."""
     rows = {name: scores for name, *scores in _table("references.csv")}
     return Reference(*(float(score) for score in rows[game]))
 
@@ -91,4 +90,4 @@ def _table(name: str) -> list[list[str]]:
 
 
 GAMES = tuple(row[0] for row in _table("references.csv")[1:])
-"""All games that the paper has."""
+"""All games of the paper."""

@@ -1,4 +1,4 @@
-"""Scores as the paper counts them (appendix B): relative to a human player and a random agent."""
+"""Scores as the paper defines them (appendix B): relative to a human player and a random agent."""
 
 from __future__ import annotations
 
@@ -8,15 +8,26 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperaction.studies.atari.published import AGENTS, ITERATION, Reference, curve, reference
+from hyperaction.report.statistics import interquartile_mean
+from hyperaction.studies.atari.published import (
+    AGENTS,
+    ITERATION,
+    Reference,
+    SeedScores,
+    curve,
+    reference,
+)
 
 Returns = NDArray[np.float64]
 
 Score = TypeVar("Score", float, Returns)
 
+STATISTICS = {"median": "median", "mean": "mean", "iqm": "interquartile mean"}
+"""The statistics over games, with their names."""
 
-class Relative(NamedTuple):
-    """HGQN and DQN in a game: their scores, averaged over learning curves, and the relative one."""
+
+class RelativeScore(NamedTuple):
+    """HGQN versus DQN in a game: the relative score, mean returns, and these human-normalised."""
 
     game: str
     relative: float
@@ -33,38 +44,49 @@ class Versus(NamedTuple):
     baseline: str
     """The agent without a hypergraph."""
     agent: str
-    """The one with a hypergraph."""
+    """The agent with a hypergraph."""
     iterations: int
     baseline_runs: int
     agent_runs: int
     ours: float
-    """The relative score of the runs; not a number without an iteration."""
+    """The relative score of the runs; NaN without an iteration."""
     published: float
-    """The published one over the same iterations; not a number where none was."""
+    """The published score over the same iterations; NaN if there is none."""
+
+
+class OverGames(NamedTuple):
+    """Human-normalised scores of an agent's runs, over the iterations that all have finished."""
+
+    agent: str
+    runs: int
+    ours: Returns
+    """The mean over runs, `[games, iterations]`."""
+    published: Returns
+    """The mean over published seeds in the same games and iterations."""
 
 
 def human_normalised(score: Score, scale: Reference) -> Score:
-    """A score from 0, a random agent's, to 1, a human player's."""
+    """A score scaled so that a random agent has 0 and a human player 1."""
     return (score - scale.random) / (scale.human - scale.random)
 
 
 def relative_score(score: float, baseline: float, scale: Reference) -> float:
-    """The relative human-normalised score of HGQN, say, versus DQN: 0 where they are equal."""
+    """The relative human-normalised score versus a baseline; 0 if they are equal."""
     return (score - baseline) / (max(baseline, scale.human) - scale.random)
 
 
-def relative(game: str, iterations: int | None = None) -> Relative:
-    """What was published for a game, over the first so many iterations or all."""
+def published_score(game: str, iterations: int | None = None) -> RelativeScore:
+    """The published scores in a game, over the first iterations or all."""
     dqn, hgqn = (float(curve(game, name).mean[:iterations].mean()) for name in AGENTS)
     scale = reference(game)
     normalised = (human_normalised(score, scale) for score in (dqn, hgqn))
-    return Relative(game, relative_score(hgqn, dqn, scale), dqn, hgqn, *normalised)
+    return RelativeScore(game, relative_score(hgqn, dqn, scale), dqn, hgqn, *normalised)
 
 
-def per_iteration(steps: NDArray[np.int64], returns: Returns) -> Returns:
-    """A run's return in every iteration that it has finished: its phases there, by their steps."""
+def by_iteration(steps: NDArray[np.int64], returns: Returns) -> Returns:
+    """The return in each finished iteration: the mean over phases, weighted by their steps."""
     ends = np.concatenate([[0], steps])
-    # Summed up over steps: the difference between two steps is what lies between them.
+    # The cumulative sum over steps: differences of it are sums over intervals.
     total = np.concatenate([[0.0], np.cumsum(returns * np.diff(ends))])
     iterations = np.arange(steps[-1] // ITERATION + 1) * ITERATION
     return np.diff(np.interp(iterations, ends, total)) / ITERATION
@@ -73,27 +95,39 @@ def per_iteration(steps: NDArray[np.int64], returns: Returns) -> Returns:
 def versus(
     game: str, pair: tuple[str, str], runs: tuple[Sequence[Returns], Sequence[Returns]]
 ) -> Versus:
-    """Runs of both agents of a pair in one of the games, each by its returns per iteration."""
+    """Compares runs of both agents of a pair in a game, given their returns per iteration."""
     counts = (len(runs[0]), len(runs[1]))
-    shared = min(len(curve(game, "dqn").mean), *(len(each) for of in runs for each in of))
+    shared = min(len(curve(game, "dqn").mean), *(len(run) for side in runs for run in side))
     if not shared:
         return Versus(game, *pair, 0, *counts, np.nan, np.nan)
-    baseline, score = (float(np.mean([each[:shared] for each in of])) for of in runs)
+    baseline, score = (float(np.mean([run[:shared] for run in side])) for side in runs)
     ours = relative_score(score, baseline, reference(game))
-    published = relative(game, shared).relative if pair == AGENTS else np.nan
+    published = published_score(game, shared).relative if pair == AGENTS else np.nan
     return Versus(game, *pair, shared, *counts, ours, published)
 
 
-def over_runs(agent: str, runs: dict[str, list[Returns]]) -> tuple[Returns, Returns]:
-    """Human-normalised scores `[games, iterations]` of runs, by game, and the published ones.
-
-    They are over the iterations that all runs have finished.
-    """
-    curves = {game: curve(game, agent).mean for game in runs}
-    shared = min(len(each) for game, of in runs.items() for each in (*of, curves[game]))
+def over_games(agent: str, games: dict[str, list[Returns]]) -> OverGames:
+    """Scores of the runs of an agent, given their returns per iteration by game."""
+    curves = {game: curve(game, agent).mean for game in games}
+    shared = min(len(each) for game, runs in games.items() for each in (*runs, curves[game]))
     ours = [
-        human_normalised(np.mean([each[:shared] for each in of], axis=0), reference(game))
-        for game, of in runs.items()
+        human_normalised(np.mean([run[:shared] for run in runs], axis=0), reference(game))
+        for game, runs in games.items()
     ]
     published = [human_normalised(mean[:shared], reference(game)) for game, mean in curves.items()]
-    return np.array(ours), np.array(published)
+    count = sum(len(runs) for runs in games.values())
+    return OverGames(agent, count, np.array(ours), np.array(published))
+
+
+def statistics_over_games(scores: Returns) -> dict[str, Returns]:
+    """Each statistic over games, of scores `[games, iterations]`."""
+    return {
+        "median": np.median(scores, axis=0),
+        "mean": scores.mean(axis=0),
+        "iqm": interquartile_mean(scores.T),
+    }
+
+
+def mean_over_seeds(seeds: Sequence[SeedScores], agent: str, statistic: str) -> Returns:
+    """A statistic over games, averaged over the seeds of an agent, per iteration."""
+    return np.mean([getattr(seed, statistic) for seed in seeds if seed.agent == agent], axis=0)

@@ -1,38 +1,32 @@
-"""The study's directory: which settings it belongs to, its cells and its table of errors."""
+"""The directory of the study: its settings, a file per cell, and the table of all errors."""
 
 from __future__ import annotations
 
 import json
-import os
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperaction.runs.files import replacing, write_json
 from hyperaction.studies.bandits.settings import BanditStudy, Cell
 
 
 def cell_file(out: Path, cell: Cell) -> Path:
-    """Where a cell is kept."""
+    """The file of a cell."""
     return out / "cells" / f"{cell.size}-{cell.model}.npz"
 
 
-def replace_file(file: Path, write: Callable[[IO[bytes]], Any]) -> None:
-    """Writes a file so that it is either the old one or the whole new one, whatever happens."""
-    part = file.with_name(f"{file.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as handle:
-            write(handle)
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)
+def save_cell(file: Path, arrays: dict[str, NDArray[Any]]) -> None:
+    """Writes the arrays of a cell."""
+    with replacing(file) as part, part.open("wb") as handle:
+        np.savez(handle, allow_pickle=False, **arrays)
 
 
 def load_errors(file: Path) -> NDArray[np.float32]:
-    """A cell's errors so far, `[trials, iterations]`."""
+    """The errors of a cell so far, `[trials, iterations]`."""
     return _load(file, "errors")
 
 
@@ -49,53 +43,50 @@ def _load(file: Path, name: str) -> NDArray[np.float32]:
         raise ValueError(f"{file} is damaged ({error}); delete it to train it again") from None
 
 
-def claim(study: BanditStudy) -> None:
-    """Makes the directory this study's, or refuses one that holds a study of other settings.
+def settings_of(study: BanditStudy) -> dict[str, int]:
+    """The settings that all results in a directory share.
 
-    Sizes and models may differ: what they have in common is kept, and the rest is trained.
+    Sizes and models may differ: cells that are there already are not trained again.
     """
-    settings = {"trials": study.trials, "iterations": study.iterations, "seed": study.seed}
+    return {"trials": study.trials, "iterations": study.iterations, "seed": study.seed}
+
+
+def check_settings(study: BanditStudy) -> None:
+    """Raises `ValueError` if the directory holds a study with other settings."""
     file = study.out / "settings.json"
-    if file.exists():
-        try:
-            held = json.loads(file.read_text())
-            differences = [
-                f"--{name} {held[name]} (not {value})"
-                for name, value in settings.items()
-                if held[name] != value
-            ]
-        except (ValueError, KeyError, TypeError):
-            raise ValueError(
-                f"{file} is damaged; delete {study.out} or choose another --out"
-            ) from None
-        if differences:
-            raise ValueError(
-                f"{study.out} holds a study with {' and '.join(differences)}; "
-                f"repeat those settings to continue it, or choose another --out"
-            )
-    (study.out / "cells").mkdir(parents=True, exist_ok=True)
-    write_json(file, settings)
+    if not file.exists():
+        return
+    try:
+        stored = json.loads(file.read_text())
+        differences = [
+            f"--{name} {stored[name]} (not {value})"
+            for name, value in settings_of(study).items()
+            if stored[name] != value
+        ]
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"{file} is damaged; delete {study.out} or choose another --out") from None
+    if differences:
+        raise ValueError(
+            f"{study.out} holds a study with {' and '.join(differences)}; "
+            f"repeat those settings to resume it, or choose another --out"
+        )
 
 
-def write_json(file: Path, content: Any) -> Path:
-    """Writes a JSON file, readable to people too."""
-    replace_file(file, lambda handle: handle.write(f"{json.dumps(content, indent=2)}\n".encode()))
-    return file
+def write_settings(study: BanditStudy) -> None:
+    """Writes the settings that the directory belongs to."""
+    check_settings(study)
+    write_json(study.out / "settings.json", settings_of(study))
 
 
 def write_csv(study: BanditStudy, errors: dict[Cell, NDArray[np.float32]]) -> Path:
-    """One line per size, model, trial and iteration."""
-
-    def write(handle: IO[bytes]) -> None:
-        handle.write(b"size,model,trial,iteration,rms\n")
+    """Writes a line per size, model, trial and iteration; returns the file."""
+    file = study.out / "rms.csv"
+    with replacing(file) as part, part.open("w") as handle:
+        handle.write("size,model,trial,iteration,rms\n")
         for cell, table in errors.items():
             for trial, row in enumerate(table):
-                lines = (
+                handle.writelines(
                     f"{cell.size},{cell.model},{trial},{iteration},{rms:.6g}\n"
                     for iteration, rms in enumerate(row.tolist(), start=1)
                 )
-                handle.write("".join(lines).encode())
-
-    file = study.out / "rms.csv"
-    replace_file(file, write)
     return file

@@ -32,7 +32,7 @@ class Predictor(eqx.Module):
     def __init__(self, model: Model, size: int, key: PRNGKeyArray) -> None:
         outputs_key, mixer_key = jax.random.split(key)
         hypergraph = model.hypergraph(size)
-        # A table is a linear layer on a constant one, and starts Xavier-uniform as such.
+        # A table is a linear layer with the constant input 1, initialised Xavier-uniformly.
         fan_out = jnp.array(hypergraph.table_sizes)[hypergraph.edge_of_output]
         unit = jax.random.uniform(outputs_key, fan_out.shape, minval=-1.0, maxval=1.0)
         self.outputs = unit * jnp.sqrt(6.0 / (1 + fan_out))
@@ -56,8 +56,8 @@ def _optimiser(hypergraph: Hypergraph) -> optax.GradientTransformation:
     return optax.adam(EFFECTIVE_LEARNING_RATE / hypergraph.num_edges)
 
 
-def start(model: Model, size: int, key: PRNGKeyArray) -> Learner:
-    """An untrained predictor."""
+def init(model: Model, size: int, key: PRNGKeyArray) -> Learner:
+    """The initial learner of a model."""
     predictor = Predictor(model, size, key)
     return Learner(predictor, _optimiser(predictor.hypergraph).init(predictor))
 
@@ -77,7 +77,7 @@ def _update(learner: Learner, rewards: Float[Array, " actions"], key: PRNGKeyArr
 
 
 def _rms(predictor: Predictor, rewards: Float[Array, " actions"]) -> Float[Array, ""]:
-    """The root of the mean squared error over all joint actions."""
+    """The root mean squared error over all joint actions."""
     actions = _joint(jnp.arange(rewards.size), predictor.hypergraph)
     return jnp.sqrt(jnp.mean((predictor(actions) - rewards) ** 2))
 
@@ -94,10 +94,10 @@ def train(
     done: Int[Array, ""],
     iterations: int,
 ) -> tuple[Learner, Float[Array, "trials iterations"]]:
-    """Trains the learners of all trials for some more iterations; also their error after each.
+    """Trains the learners of all trials for more iterations; returns the error after each, too.
 
-    Minibatches depend only on a trial's key and the iterations already done, so that training may
-    be cut into pieces anywhere.
+    Minibatches depend only on the key of a trial and the iterations already done, so that training
+    can be split into calls anywhere.
     """
 
     def update(learners: Learner, step: Int[Array, ""]) -> tuple[Learner, None]:
@@ -109,7 +109,7 @@ def train(
     ) -> tuple[Learner, Float[Array, " trials"]]:
         steps = iteration * UPDATES_PER_ITERATION + jnp.arange(UPDATES_PER_ITERATION)
         learners, _ = jax.lax.scan(update, learners, steps)
-        # One trial after the other: all actions of all trials at once would be large.
+        # Trials one by one: all actions of all trials at once take much memory.
         errors = jax.lax.map(lambda one: _rms(*one), (learners.predictor, rewards))
         return learners, errors
 

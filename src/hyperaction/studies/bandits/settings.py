@@ -1,4 +1,4 @@
-"""What the bandit study is: its models and its settings, as data."""
+"""The models and the settings of the bandit study."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from hyperaction.errors import check_ranges
 from hyperaction.hypergraph import HIGHEST, Hypergraph
 
 NUM_VERTICES = 3
@@ -28,7 +29,7 @@ class Model:
     mixer: Literal["sum", "universal"]
 
     def hypergraph(self, size: int) -> Hypergraph:
-        """The model's hyperedges on three vertices of this many sub-actions."""
+        """The hyperedges of the model on three vertices with `size` sub-actions each."""
         return Hypergraph.of_orders((size,) * NUM_VERTICES, self.orders)
 
 
@@ -45,14 +46,14 @@ MODELS: dict[ModelName, Model] = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One model on one size: what is trained at once, and kept in one file."""
+    """A model at a size, trained as a unit and stored in one file."""
 
     size: int
     model: ModelName
 
     @property
     def cost(self) -> float:
-        """How long one update takes, relative to the others; for the time left."""
+        """The relative duration of an update, to estimate the time left."""
         model = MODELS[self.model]
         hypergraph = model.hypergraph(self.size)
         per_edge = 50 if model.mixer == "universal" else 10
@@ -60,7 +61,7 @@ class Cell:
 
 
 def usable_cores() -> int:
-    """The cores that this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -70,51 +71,49 @@ def usable_cores() -> int:
 class BanditStudy:
     """Train predictors on three-dimensional bandits and compare their errors.
 
-    Section 4 and appendix A of the paper: random reward functions that decompose over a hypergraph
-    to a good degree, a table, and six action hypergraph networks. Run the same command again to
-    continue a study that was interrupted.
+    Section 4 and appendix A of the paper: random reward functions that approximately decompose over
+    a hypergraph, a table, and six action hypergraph networks. Rerun the same command to resume an
+    interrupted study.
     """
 
     sizes: tuple[int, ...] = (5, 10, 20)
-    """Sub-actions per action dimension, one bandit size for each number."""
+    """Sub-actions per action dimension; each number is a bandit size."""
     trials: int = 64
     """Independent reward functions per size."""
     iterations: int = 400
     """Training iterations, of 100 minibatches each."""
     seed: int = 0
-    """Where all random numbers come from."""
+    """The random seed."""
     models: tuple[ModelName, ...] = get_args(ModelName)
-    """Which models to train."""
+    """The models to train."""
     out: Path = Path("results/bandits")
     """The directory for the results."""
     jobs: int = usable_cores()
-    """Processes that train at the same time; by default one per core."""
+    """Parallel processes; one per core by default."""
 
     def __post_init__(self) -> None:
         _check_list("--sizes", self.sizes)
         _check_list("--models", self.models)
-        for size in self.sizes:
-            _check_range("--sizes", size, 1, 500)
-        _check_range("--trials", self.trials, 1, 100_000)
-        _check_range("--iterations", self.iterations, 1, 1_000_000)
-        _check_range("--seed", self.seed, 0, 2**31 - 1)
-        _check_range("--jobs", self.jobs, 1, 1024)
+        if not all(1 <= size <= 500 for size in self.sizes):
+            sizes = " ".join(map(str, self.sizes))
+            raise ValueError(f"--sizes {sizes}: each must be from 1 to 500")
+        check_ranges(
+            self,
+            trials=(1, 100_000),
+            iterations=(1, 1_000_000),
+            seed=(0, 2**31 - 1),
+            jobs=(1, 1024),
+        )
 
     @property
     def cells(self) -> list[Cell]:
-        """Everything to train, by size and then by model."""
+        """All cells, by size and then by model."""
         return [Cell(size, model) for size in self.sizes for model in self.models]
 
 
 def _check_list(option: str, values: tuple[object, ...]) -> None:
     if not values:
-        raise ValueError(f"{option} is empty; give at least one")
+        raise ValueError(f"{option} is empty; give at least one value")
     for value in values:
         if values.count(value) > 1:
-            raise ValueError(f"{option} names {value} twice; once is allowed")
-
-
-def _check_range(option: str, value: int, low: int, high: int) -> None:
-    if not low <= value <= high:
-        nearest = min(max(value, low), high)
-        raise ValueError(f"{option} {value} is not in {low} to {high}; the nearest is {nearest}")
+            raise ValueError(f"{option} contains {value} twice")

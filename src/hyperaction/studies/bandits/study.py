@@ -1,4 +1,8 @@
-"""The whole study: cells trained by worker processes, one core each."""
+"""The whole study: cells trained by worker processes, one core each.
+
+The workers are not those of sweeps, which start a new process per run: a worker here trains many
+short cells one after the other, so that JAX is imported once per core.
+"""
 
 from __future__ import annotations
 
@@ -13,73 +17,101 @@ from multiprocessing.connection import Connection, wait
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperaction.studies.bandits.files import cell_file, claim, load_errors, load_reward_rms
+from hyperaction.runs.lock import locked
+from hyperaction.studies.bandits.files import (
+    cell_file,
+    check_settings,
+    load_errors,
+    load_reward_rms,
+    write_settings,
+)
 from hyperaction.studies.bandits.settings import BanditStudy, Cell
+from hyperaction.training.interrupts import StoppedError, stoppable
 
-Progress = Callable[[Cell, int], None]
+OnProgress = Callable[[Cell, int], None]
+"""Receives a cell and the number of iterations that it has finished."""
+
 Errors = dict[Cell, NDArray[np.float32]]
 
+POLL_S = 0.2
+"""Seconds between checks for Ctrl-C while no worker reports."""
 
-def run(study: BanditStudy, progress: Progress) -> tuple[Errors, dict[int, NDArray[np.float32]]]:
-    """Trains every cell that is not finished; the errors of all, and the rewards' size by size.
 
-    Calls `progress` with a cell and the iterations it has done.
-    """
-    claim(study)
-    waiting = []
-    for cell in study.cells:
-        file = cell_file(study.out, cell)
-        done = load_errors(file).shape[1] if file.exists() else 0
-        progress(cell, done)
-        if done < study.iterations:
-            waiting.append(cell)
-    # Longest first, so that no core idles at the end.
-    _train(study, sorted(waiting, key=lambda cell: cell.cost), progress)
-    errors = {cell: load_errors(cell_file(study.out, cell)) for cell in study.cells}
-    scales = {c.size: load_reward_rms(cell_file(study.out, c)) for c in study.cells}
+def run(
+    study: BanditStudy, on_progress: OnProgress
+) -> tuple[Errors, dict[int, NDArray[np.float32]]]:
+    """Trains every unfinished cell; returns the errors of all, and the RMS rewards by size."""
+    check_settings(study)
+    with stoppable() as is_stopping, locked(study.out):
+        write_settings(study)
+        unfinished = []
+        for cell in study.cells:
+            file = cell_file(study.out, cell)
+            done = load_errors(file).shape[1] if file.exists() else 0
+            on_progress(cell, done)
+            if done < study.iterations:
+                unfinished.append(cell)
+        # The longest first, so that no core is idle at the end.
+        queue = sorted(unfinished, key=lambda cell: cell.cost)
+        _train(study, queue, on_progress, is_stopping)
+        errors = {cell: load_errors(cell_file(study.out, cell)) for cell in study.cells}
+        scales = {c.size: load_reward_rms(cell_file(study.out, c)) for c in study.cells}
     return errors, scales
 
 
-def _train(study: BanditStudy, waiting: list[Cell], progress: Progress) -> None:
-    with _workers(study, min(study.jobs, len(waiting))) as connections:
+def _train(
+    study: BanditStudy,
+    queue: list[Cell],
+    on_progress: OnProgress,
+    is_stopping: Callable[[], bool],
+) -> None:
+    """Trains the cells of a queue, from its end."""
+    with _workers(study, min(study.jobs, len(queue))) as connections:
         busy: dict[Connection, Cell] = {}
         for connection in connections:
-            _next(connection, waiting, busy)
+            _assign(connection, queue, busy)
         while busy:
-            for ready in wait(list(busy)):
+            if is_stopping():
+                raise StoppedError("stopped")
+            for ready in wait(list(busy), timeout=POLL_S):
                 assert isinstance(ready, Connection)
-                cell = busy[ready]
-                try:
-                    message = ready.recv()
-                except (EOFError, ConnectionError):
-                    raise RuntimeError(
-                        f"the process training {cell.model} at size {cell.size} died (out of "
-                        f"memory?); run the same command to continue, perhaps with fewer --jobs"
-                    ) from None
-                if isinstance(message, str):
-                    raise RuntimeError(message)
-                progress(cell, message)
-                if message == study.iterations:
+                done = _receive(ready, busy[ready])
+                on_progress(busy[ready], done)
+                if done == study.iterations:
                     del busy[ready]
-                    _next(ready, waiting, busy)
+                    _assign(ready, queue, busy)
 
 
-def _next(connection: Connection, waiting: list[Cell], busy: dict[Connection, Cell]) -> None:
-    if waiting:
-        busy[connection] = cell = waiting.pop()
+def _assign(connection: Connection, queue: list[Cell], busy: dict[Connection, Cell]) -> None:
+    if queue:
+        busy[connection] = cell = queue.pop()
         connection.send(cell)
+
+
+def _receive(connection: Connection, cell: Cell) -> int:
+    """The iterations that a worker reports; raises what went wrong there."""
+    try:
+        message = connection.recv()
+    except (EOFError, ConnectionError):
+        raise RuntimeError(
+            f"the process training {cell.model} at size {cell.size} died (out of memory?); rerun "
+            f"the same command to resume, perhaps with fewer --jobs"
+        ) from None
+    if isinstance(message, str):
+        raise RuntimeError(message)
+    return int(message)
 
 
 @contextmanager
 def _workers(study: BanditStudy, count: int) -> Iterator[list[Connection]]:
-    """Worker processes that are surely gone afterwards."""
+    """Worker processes, which are killed at the end."""
     context = multiprocessing.get_context("spawn")
     connections, processes = [], []
     try:
         for number in range(count):
             ours, theirs = context.Pipe()
             process = context.Process(target=_work, args=(study, number, theirs), daemon=True)
-            with _ctrl_c_held_back():
+            with _interrupts_blocked():
                 process.start()
             theirs.close()
             connections.append(ours)
@@ -92,25 +124,20 @@ def _workers(study: BanditStudy, count: int) -> Iterator[list[Connection]]:
 
 
 @contextmanager
-def _ctrl_c_held_back() -> Iterator[None]:
-    """Ctrl-C waits; processes started meanwhile never see it, for the parent stops them."""
-    resource_tracker.ensure_running()  # Starting it would let Ctrl-C through again.
-    held: list[int] = []
-    handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
+def _interrupts_blocked() -> Iterator[None]:
+    """Blocks Ctrl-C: processes started meanwhile never receive it, this one does afterwards."""
+    resource_tracker.ensure_running()  # Starting it unblocks Ctrl-C.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        signal.signal(signal.SIGINT, handler)
-    if held:
-        raise KeyboardInterrupt
 
 
 def _work(study: BanditStudy, number: int, connection: Connection) -> None:
-    """Trains the cells that come through the connection and sends back the iterations done."""
+    """Trains the cells that it receives, and sends the iterations done."""
     _use_one_core(number)
-    # Only now: JAX counts the cores when it is imported.
+    # JAX counts the cores when it is imported, so it is imported after pinning.
     from hyperaction.studies.bandits.cells import train_cell
 
     try:
@@ -118,7 +145,7 @@ def _work(study: BanditStudy, number: int, connection: Connection) -> None:
             for done in train_cell(study, connection.recv()):
                 connection.send(done)
     except (EOFError, ConnectionError):
-        pass  # The parent is gone.
+        pass  # The parent process has ended.
     except (OSError, ValueError) as error:
         connection.send(str(error))
 

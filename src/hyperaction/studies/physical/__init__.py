@@ -1,5 +1,5 @@
-"""Physical control: what the paper's authors published, to measure runs against."""
+"""Physical control: the learning curves that the paper's authors published."""
 
-from hyperaction.studies.physical.published import published
+from hyperaction.studies.physical.published import published_curve
 
-__all__ = ["published"]
+__all__ = ["published_curve"]

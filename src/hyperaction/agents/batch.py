@@ -1,0 +1,26 @@
+"""What an agent learns from, and what an update gives back."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jaxtyping import Array, Bool, Float, Num
+
+
+class Batch(NamedTuple):
+    """Transitions to learn from, and the weight of each."""
+
+    observation: Num[Array, "batch *shape"]
+    action: Num[Array, "batch vertices"]
+    reward: Float[Array, " batch"]
+    discount: Float[Array, " batch"]
+    next_observation: Num[Array, "batch *shape"]
+    next_mask: Bool[Array, "batch entries"] | None
+    weight: Float[Array, " batch"] | None
+
+
+class UpdateInfo(NamedTuple):
+    """The loss of an update, and each transition's for its priority."""
+
+    loss: Float[Array, ""]
+    losses: Float[Array, " batch"]

@@ -1,0 +1,208 @@
+"""What an agent is: its configuration, grouped by the parts that settings belong to.
+
+Settings have the names that other libraries use: `batch_size`, `buffer_size` and `learning_starts`
+as in Stable-Baselines3, `train_frequency` as in CleanRL; `discount`, as in dqn_zoo, is what others
+call gamma. Everything here can be read without loading JAX.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from hyperaction.agents.exploration import (
+    EXPLORATIONS,
+    NOISES,
+    AbstractExploration,
+    EpsilonGreedy,
+    OrnsteinUhlenbeck,
+)
+from hyperaction.agents.objectives import OBJECTIVES, TD
+from hyperaction.agents.optimisers import OPTIMISERS, Adam
+from hyperaction.agents.parts import check, check_sizes, part
+from hyperaction.agents.state_networks import NETWORKS, MLPNetwork
+from hyperaction.agents.targets import TARGETS, Copy, Polyak
+from hyperaction.errors import SettingError
+from hyperaction.hypergraph import Hypergraph
+
+if TYPE_CHECKING:
+    from hyperaction.agents.ddpg import DDPGAgent
+    from hyperaction.agents.q_learning import QLearningAgent
+
+
+@dataclass(frozen=True)
+class AgentConfig(ABC):
+    """What the trainer needs to know of any agent."""
+
+    continuous: ClassVar[bool]
+    """Whether actions are real numbers instead of sub-actions."""
+
+    discount: float = 0.99
+    """What a reward is worth one step later (gamma)."""
+    n_step: int = 1
+    """Steps of reward before bootstrapping."""
+    batch_size: int = 64
+    """Transitions per update."""
+    buffer_size: int = 100_000
+    """Transitions that replay holds; of images, frames."""
+    learning_starts: int = 10_000
+    """Steps before learning starts."""
+    train_frequency: int = 1
+    """Environment steps per update."""
+    prioritised: bool = False
+    """Sample in proportion to the square root of the last loss."""
+    reward_clip: float = 0.0
+    """Rewards are clipped to plus and minus this for learning; 0 is no limit."""
+    target: Any = part(TARGETS, Copy())
+    """How the target network follows the online network."""
+    exploration: AbstractExploration = part(EXPLORATIONS, EpsilonGreedy())
+    """What the agent does besides its best."""
+
+    def __post_init__(self) -> None:
+        ones = ("n_step", "batch_size", "buffer_size", "train_frequency")
+        check(self, at_least={**dict.fromkeys(ones, 1), "reward_clip": 0})
+        if not 0.0 <= self.discount <= 1.0:
+            raise SettingError(f"`discount` must be from 0 to 1, not {self.discount}")
+        for name in ("buffer_size", "learning_starts"):
+            if getattr(self, name) < self.batch_size:
+                raise SettingError(
+                    f"`{name}` {getattr(self, name)} must be at least `batch_size`, "
+                    f"{self.batch_size}"
+                )
+
+    @abstractmethod
+    def hypergraph(self, sizes: Sequence[int]) -> Hypergraph | None:
+        """The agent's hyperedges on an action space, if it has any."""
+
+    @abstractmethod
+    def build(self, sizes: Sequence[int], observation_shape: tuple[int, ...]) -> Any:
+        """The agent for an action space and observations."""
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The hyperedges' heads."""
+
+    total_width: int = 400
+    """Hidden units over all heads, and of the value stream."""
+    width_multiple: int = 5
+    """Each head's share of them is rounded up to a multiple of this."""
+    dueling: bool = False
+    """A value stream beside the centred mixed values."""
+
+    def __post_init__(self) -> None:
+        check(self, at_least={"total_width": 1, "width_multiple": 1})
+
+
+@dataclass(frozen=True)
+class QLearningConfig(AgentConfig):
+    """A Q-learning agent on a hypergraph: DQN, HGQN, both Rainbows and branching DQN."""
+
+    continuous: ClassVar[bool] = False
+
+    orders: tuple[int, ...] = (1,)
+    """Orders of the hyperedges; -1 is the highest."""
+    edges: tuple[str, ...] = ()
+    """Hyperedges given one by one instead, such as 0 1 2 0,2."""
+    mixer: str | Any = field(
+        default="sum", metadata={"names": "hyperaction.mixers:MIXERS", "type": str}
+    )
+    """What turns the hyperedges' values into one value."""
+    heads: Heads = Heads()
+    network: Any = part(NETWORKS, MLPNetwork())
+    """The state network."""
+    objective: Any = part(OBJECTIVES, TD())
+    """What is learned from a transition."""
+    optimiser: Any = part(OPTIMISERS, Adam())
+    """What turns gradients into steps."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self._covers_once and self.mixer not in ("sum", "mean"):
+            raise SettingError(
+                "`objective` branching does not mix hyperedges: `mixer` must stay sum or mean"
+            )
+
+    @property
+    def _covers_once(self) -> bool:
+        return bool(getattr(self.objective, "covers_vertices_once", False))
+
+    def hypergraph(self, sizes: Sequence[int]) -> Hypergraph:
+        """The agent's hyperedges on an action space."""
+        hypergraph = self._hypergraph(tuple(sizes))
+        vertices = sorted(vertex for edge in hypergraph.edges for vertex in edge)
+        if self._covers_once and vertices != list(range(len(sizes))):
+            raise SettingError(
+                "`objective` branching learns hyperedges by themselves, so every vertex must be in "
+                "exactly one of them, as with `rank` 1"
+            )
+        return hypergraph
+
+    def _hypergraph(self, sizes: tuple[int, ...]) -> Hypergraph:
+        if not self.edges:
+            try:
+                return Hypergraph.of_orders(sizes, self.orders)
+            except ValueError as error:
+                highest = max(self.orders, default=0)
+                is_rank = self.orders == tuple(range(1, highest + 1))
+                given = f"`rank` {highest}, " if is_rank else ""
+                orders = " ".join(map(str, self.orders))
+                raise SettingError(f"{given}`orders` {orders}: {error}") from None
+        try:
+            edges = [[int(vertex) for vertex in edge.split(",")] for edge in self.edges]
+        except ValueError:
+            raise SettingError(
+                f"`edges` {' '.join(self.edges)}: a hyperedge is vertices joined by commas, "
+                f"such as 0,3"
+            ) from None
+        return Hypergraph(sizes, edges)
+
+    def build(self, sizes: Sequence[int], observation_shape: tuple[int, ...]) -> QLearningAgent:
+        """The agent for an action space and observations."""
+        from hyperaction.agents.q_learning import QLearningAgent
+
+        return QLearningAgent(self, self.hypergraph(sizes), observation_shape)
+
+
+@dataclass(frozen=True)
+class DDPGConfig(AgentConfig):
+    """Deep deterministic policy gradients, with the settings of Lillicrap et al. (2016)."""
+
+    continuous: ClassVar[bool] = True
+
+    buffer_size: int = 1_000_000
+    hidden: tuple[int, ...] = (400, 300)
+    """Hidden units of both networks' layers; the action enters the critic at the second."""
+    learning_rate: float = 0.001
+    """The critic's step size of Adam."""
+    actor_learning_rate: float = 0.0001
+    """The actor's step size of Adam."""
+    weight_decay: float = 0.01
+    """How strongly the critic's weights are pulled to zero, added to their gradient."""
+    target: Any = part(TARGETS, Polyak(0.001))
+    """How the target networks follow the online networks."""
+    exploration: AbstractExploration = part(NOISES, OrnsteinUhlenbeck())
+    """The noise added to the policy's actions."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check(self, at_least={"weight_decay": 0})
+        for name in ("learning_rate", "actor_learning_rate"):
+            if getattr(self, name) <= 0:
+                raise SettingError(f"`{name}` must be above 0, not {getattr(self, name)}")
+        if self.prioritised:
+            raise SettingError("`prioritised` is not for ddpg, which weighs all transitions alike")
+        check_sizes("hidden", self.hidden)
+        if len(self.hidden) < 2:
+            raise SettingError("`hidden` needs at least two layers: the action enters the second")
+
+    def hypergraph(self, sizes: Sequence[int]) -> None:
+        """Real actions have no hyperedges."""
+
+    def build(self, sizes: Sequence[int], observation_shape: tuple[int, ...]) -> DDPGAgent:
+        """The agent for an action space and observations."""
+        from hyperaction.agents.ddpg import DDPGAgent
+
+        return DDPGAgent(self, len(sizes), observation_shape)

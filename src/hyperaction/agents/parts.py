@@ -1,0 +1,219 @@
+"""Configurations made of parts: changing them by name, checking them, and storing them as JSON.
+
+A part is a frozen dataclass that is registered under a name (`exploration`, `optimiser` and so on
+have a registry each), or any object of the user's own that does the same. Settings of a part are
+named `part.setting`, or by `setting` alone where only one part has it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, field, fields, is_dataclass, replace
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from hyperaction.errors import SettingError, unknown
+
+Config = TypeVar("Config")
+Registry = Mapping[str, type[Any]]
+
+CUSTOM = "custom"
+"""What a stored configuration has for an object of the user's own, which is not stored."""
+
+
+def part(registry: Registry, default: Any) -> Any:
+    """A field that holds a part of a registry."""
+    return field(default=default, metadata={"registry": registry})
+
+
+def with_changes(config: Config, changes: Mapping[str, Any]) -> Config:
+    """The configuration with other settings: parts, settings of parts, and its own.
+
+    Args:
+        config: A configuration.
+        changes: Values by name. A part is given by the name of a registered one or as an object.
+    """
+    by_field = {each.name: each for each in fields(config)}  # type: ignore[arg-type]
+    own: dict[str, Any] = {}
+    of_parts: dict[str, Any] = {}
+    for name, value in changes.items():
+        if name not in by_field:
+            of_parts[name] = value
+        elif (registry := by_field[name].metadata.get("registry")) is not None:
+            own[name] = _chosen(name, registry, getattr(config, name), value)
+        else:
+            own[name] = _frozen(value)
+    groups: dict[str, dict[str, Any]] = {}
+    for name, value in of_parts.items():
+        owner, setting = _owner(config, own, name)
+        groups.setdefault(owner, {})[setting] = _frozen(value)
+    for owner, settings in groups.items():
+        before = own.get(owner, getattr(config, owner))
+        try:
+            own[owner] = replace(before, **settings)
+        except SettingError as error:
+            raise error.with_prefix(owner) from None
+    return replace(config, **own)  # type: ignore[type-var]
+
+
+def _chosen(name: str, registry: Registry, before: Any, value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if value not in registry:
+        raise SettingError(f"`{name}`: {unknown(name, value, registry)}")
+    kind = registry[value]
+    return before if type(before) is kind else kind()
+
+
+def _owner(config: Any, own: Mapping[str, Any], name: str) -> tuple[str, str]:
+    """The part that a setting belongs to, and the setting's name there."""
+    parts = {
+        each.name: value
+        for each in fields(config)
+        if is_dataclass(value := own.get(each.name, getattr(config, each.name)))
+    }
+    owner, _, setting = name.rpartition(".")
+    if owner in parts and setting in _names(parts[owner]):
+        return owner, setting
+    owners = [key for key, value in parts.items() if name in _names(value)]
+    if len(owners) == 1:
+        return owners[0], name
+    if owners:
+        which = " or ".join(f"`{key}.{name}`" for key in owners)
+        raise SettingError(f"`{name}` is ambiguous; choose {which}")
+    known = [each.name for each in fields(config)]
+    known += [f"{key}.{each}" for key, value in parts.items() for each in _names(value)]
+    short = [each for value in parts.values() for each in _names(value)]
+    choices = f"choose from {', '.join(known)}"
+    raise SettingError(unknown("setting", name, dict.fromkeys(known + short), choices))
+
+
+def _names(value: Any) -> list[str]:
+    return [each.name for each in fields(value) if each.init]
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(each) for each in value) if isinstance(value, list) else value
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    """Every setting, ready for JSON; objects of the user's own by what they print as."""
+    stored = [each for each in fields(config) if each.init]
+    return {each.name: _plain(each, getattr(config, each.name)) for each in stored}
+
+
+def _plain(each: Field[Any], value: Any) -> Any:
+    registry: Registry | None = each.metadata.get("registry")
+    if registry is not None:
+        name = next((name for name, kind in registry.items() if type(value) is kind), CUSTOM)
+        return {"name": name} | ({"is": str(value)} if name == CUSTOM else to_dict(value))
+    # Other dataclasses may be the user's own: a mixer, as any module of Equinox, is one too.
+    is_group = type(value) is type(each.default) and not hasattr(value, "parse")
+    if is_group and is_dataclass(value):
+        return to_dict(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, tuple):
+        return list(value)
+    if hasattr(value, "parse"):
+        return str(value)
+    return {"name": CUSTOM, "is": str(value)}
+
+
+def from_dict(kind: type[Config], data: Mapping[str, Any], own: Mapping[str, Any]) -> Config:
+    """The configuration that was stored.
+
+    Args:
+        kind: Its class.
+        data: What `to_dict` gave.
+        own: Objects of the user's own, by the names of their parts, which are not stored.
+    """
+    values: dict[str, Any] = {}
+    hints = get_type_hints(kind)
+    for each in fields(kind):  # type: ignore[arg-type]
+        if not each.init:
+            continue
+        if each.name in own:
+            values[each.name] = own[each.name]
+        elif each.name in data:
+            values[each.name] = _restored(each, hints[each.name], data[each.name])
+    return kind(**values)
+
+
+def _restored(each: Field[Any], hint: Any, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        name = str(value.get("name"))
+        if name == CUSTOM:
+            raise SettingError(
+                f"`{each.name}` was an object of your own ({value.get('is')}), which is not "
+                f"stored; pass `{each.name}` again"
+            )
+        settings = {key: v for key, v in value.items() if key != "name"}
+        registry: Registry | None = each.metadata.get("registry")
+        if registry is None:
+            return from_dict(type(each.default), settings, {})
+        if name not in registry:
+            raise SettingError(f"`{each.name}`: {unknown(each.name, name, registry)}")
+        return from_dict(registry[name], settings, {})
+    schedules = [kind for kind in get_args(hint) if hasattr(kind, "parse")]
+    if schedules and isinstance(value, str):
+        return schedules[0].parse(value)
+    return _frozen(value)
+
+
+def check(config: Any, *, at_least: Mapping[str, float] | None = None) -> None:
+    """Refuses values of other types than the fields', numbers that are not finite, or too low."""
+    for name, kind in get_type_hints(type(config)).items():
+        if name in {each.name for each in fields(config)}:
+            _check_type(name, getattr(config, name), kind)
+    for name, least in (at_least or {}).items():
+        value = getattr(config, name)
+        if isinstance(value, int | float) and value < least:
+            raise SettingError(f"`{name}` must be at least {least:g}, not {value}")
+
+
+def _check_type(name: str, value: Any, kind: Any) -> None:
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            raise SettingError(f"`{name}`: {unknown('name', value, get_args(kind))}")
+    elif get_origin(kind) is tuple:
+        inner = get_args(kind)[0]
+        right = isinstance(value, tuple) and all(isinstance(each, inner) for each in value)
+        if not right:
+            raise SettingError(f"`{name}` must be a list of {_called(inner)}s, not {value!r}")
+    elif get_origin(kind) is UnionType:
+        plain = tuple(each for each in get_args(kind) if isinstance(each, type))
+        if Any in get_args(kind) or isinstance(value, plain):
+            return _check_finite(name, value)
+        if float in plain and isinstance(value, int) and not isinstance(value, bool):
+            return _check_finite(name, value)
+        names = " or ".join(_called(each) for each in plain if each is not NoneType)
+        raise SettingError(f"`{name}` must be {names}, not {value!r}")
+    elif kind in (int, float, bool, str):
+        wanted = (int, float) if kind is float else kind
+        if not isinstance(value, wanted) or (isinstance(value, bool) and kind is not bool):
+            raise SettingError(f"`{name}` must be {_an(_called(kind))}, not {value!r}")
+        _check_finite(name, value)
+    return None
+
+
+def _check_finite(name: str, value: Any) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise SettingError(f"`{name}` must be finite, not {value}")
+
+
+def _called(kind: type[Any]) -> str:
+    known = {int: "integer", float: "number", str: "string", bool: "boolean"}
+    return known.get(kind, kind.__name__)
+
+
+def _an(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def check_sizes(name: str, sizes: Sequence[int], *, least: int = 1) -> None:
+    """Refuses a list with a number that is too low."""
+    for size in sizes:
+        if size < least:
+            raise SettingError(f"`{name}` must be at least {least}, not {size}")

@@ -1,0 +1,1 @@
+"""What an agent has learned: rollouts, the contributions of hyperedges, videos."""

@@ -1,0 +1,199 @@
+"""Trained agents of runs, and episodes of their policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperaction.agents.q_learning import QLearningAgent
+from hyperaction.api import AGENT_CLASSES, BaseAgent
+from hyperaction.envs.action_maps import ActionMap, Listed
+from hyperaction.envs.atari import VERTICES
+from hyperaction.envs.guard import unguarded
+from hyperaction.envs.make import make_env
+from hyperaction.envs.vector import Single
+from hyperaction.envs.wrapper import Factored
+from hyperaction.hypergraph import Hypergraph
+from hyperaction.runs.directory import AGENT_FILE
+from hyperaction.training.compiled import FlatState, check_actions
+from hyperaction.training.config import run_config
+from hyperaction.training.episodes import Episode
+
+CHUNK = 500
+"""Steps per chunk of a rollout."""
+
+
+class MakeEnv(Protocol):
+    """Makes the environment of a run."""
+
+    def __call__(self, render_mode: str | None = None) -> Any:
+        """The environment, optionally rendered."""
+        ...
+
+
+class Trained(NamedTuple):
+    """The Q-learning agent of a run, and a factory of its environment."""
+
+    env: str
+    learner: BaseAgent
+    hypergraph: Hypergraph
+    make_env: MakeEnv
+
+    @property
+    def fps(self) -> float:
+        """Steps per second, from the metadata of the environment."""
+        with closing(self.make_env()) as env:
+            return float(env.metadata.get("render_fps") or 30)
+
+    @property
+    def affine(self) -> bool:
+        """Whether Q is a weighted sum of the hyperedges' values."""
+        return bool(self.learner.state.online.mixer.affine)
+
+    def action_names(self, seed: int) -> list[str]:
+        """The environment's names of its action dimensions, if it has any."""
+        with closing(self.make_env()) as env:
+            env.reset(seed=seed)  # Some simulators have no joints before.
+            return action_names(env, self.learner.actions)
+
+
+def load_trained(run: Path) -> Trained:
+    """The agent of a run, which must have hyperedges."""
+    learner, env, make = _load(run)
+    if not isinstance(learner.agent, QLearningAgent):
+        raise ValueError(f"{run}: {learner.name} has no hyperedges")
+    return Trained(env, learner, learner.agent.hypergraph, make)
+
+
+def play(
+    run: Path, episodes: int, seed: int, on_episode: Callable[[Episode], None]
+) -> list[Episode]:
+    """Plays the agent of a run in its environment, as its evaluations do."""
+    learner, _, make = _load(run)
+    with closing(make()) as env:
+        return learner.evaluate(env, episodes, seed, on_episode)
+
+
+def _load(run: Path) -> tuple[BaseAgent, str, MakeEnv]:
+    config = run_config(run)
+    if not (run / AGENT_FILE).exists():
+        raise ValueError(f"{run} holds no agent yet: it is written with the first checkpoint")
+
+    def make(render_mode: str | None = None) -> Any:
+        name, limit, roms = config["env"], config["max_episode_steps"], config["roms"]
+        return make_env(name, limit, unguarded, render_mode, roms)
+
+    return AGENT_CLASSES[config["agent"]].load(run), config["env"], make
+
+
+class Decision(NamedTuple):
+    """The greedy action in a state, and the values that it is based on."""
+
+    outputs: NDArray[np.float32]
+    """All hyperedges' values, `[num_outputs]`, multiplied by their weights in Q(s, a)."""
+    action: NDArray[np.int32]
+    value: NDArray[np.float32]
+    """Q(s, a) of the action."""
+
+
+Policy = Callable[[Any, Any], Decision]
+"""Decides on an action, given an observation and a mask."""
+
+
+def greedy_policy(learner: BaseAgent) -> Policy:
+    """The greedy policy of an agent with hyperedges."""
+    agent = learner.agent
+    if not isinstance(agent, QLearningAgent):
+        raise ValueError(f"{learner.name} has no hyperedges")
+    network = learner.state.online
+    scale = np.ones(1, np.float32)
+    if network.mixer.affine:
+        weights = np.asarray(network.mixer.weights(agent.hypergraph.num_edges))
+        scale = weights[agent.hypergraph.edge_of_output]
+
+    @jax.jit
+    def compute(observation: Any, mask: Any) -> tuple[Any, Any, Any]:
+        action = network.greedy(observation, mask=mask)
+        return scale * network.outputs(observation), action, network(observation, action)
+
+    def decide(observation: Any, mask: Any) -> Decision:
+        outputs, action, value = compute(observation, mask)
+        if not np.isfinite(outputs).all():
+            raise ValueError("the agent's values are not finite: it has diverged")
+        chosen = check_actions(np.asarray(action), FlatState(network), mask)
+        return Decision(np.asarray(outputs), chosen, np.asarray(value))
+
+    return decide
+
+
+class Step(NamedTuple):
+    """A state that the policy acts in, before the action is taken."""
+
+    decision: Decision
+    total: float
+    """The return of the episode so far."""
+    episode: int
+    """The number of the episode, from 1."""
+    number: int
+    """The number of the step in the episode, from 0."""
+
+
+def play_greedily(learner: BaseAgent, env: Any, seed: int) -> Generator[Step, None, None]:
+    """Steps of the greedy policy, episode after episode; closes the environment in the end."""
+    policy = greedy_policy(learner)
+    single = Single(Factored(env, learner.actions))
+    episode, number, total = 1, 0, 0.0
+    try:
+        single.reset(seed)
+        while True:
+            mask = None if single.mask is None else single.mask[0]
+            decision = policy(single.observation[0], mask)
+            yield Step(decision, total, episode, number)
+            result = single.step(decision.action[None])
+            total, number = total + float(result.reward[0]), number + 1
+            if result.terminated[0] or result.truncated[0]:
+                episode, number, total = episode + 1, 0, 0.0
+    finally:
+        single.close()
+
+
+class Rollout(NamedTuple):
+    """Consecutive steps of the greedy policy, one row per step."""
+
+    outputs: NDArray[np.float32]
+    actions: NDArray[np.int32]
+    values: NDArray[np.float32]
+
+
+def rollouts(learner: BaseAgent, env: Any, steps: int, seed: int) -> Iterator[Rollout]:
+    """The given number of steps of the greedy policy, in chunks."""
+    with closing(play_greedily(learner, env, seed)) as played:
+        decisions = (step.decision for step in islice(played, steps))
+        while chunk := list(islice(decisions, CHUNK)):
+            yield Rollout(*(np.stack(part) for part in zip(*chunk, strict=True)))
+
+
+def action_names(env: Any, actions: ActionMap) -> list[str]:
+    """The environment's names of its action dimensions, if it has any."""
+    if isinstance(actions, Listed):
+        return list(VERTICES)
+    raw = env.unwrapped
+    readers: list[Callable[[], list[str]]] = [
+        lambda: [str(joint.joint_name) for joint in raw.robot.ordered_joints],
+        lambda: [str(raw.model.actuator(number).name) for number in range(raw.model.nu)],
+    ]
+    for read in readers:
+        try:
+            names = read()
+        except (AttributeError, TypeError, KeyError):
+            continue
+        if len(names) == len(actions.sizes) and all(names):
+            return names
+    return []

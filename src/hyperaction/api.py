@@ -1,0 +1,344 @@
+"""Agents in the shape people know: made for an environment, then `learn`, `predict`, `save`."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import gymnasium
+import jax
+import numpy as np
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
+
+from hyperaction.agents.config import AgentConfig
+from hyperaction.agents.presets import AgentName, PresetName, config_for
+from hyperaction.envs.action_maps import ActionMap, fits
+from hyperaction.envs.make import actions_of, make_env
+from hyperaction.envs.vector import Environments, Single, Vector
+from hyperaction.envs.wrapper import Factored
+from hyperaction.errors import SettingError
+from hyperaction.runs.loggers import Logger
+from hyperaction.training.agent_file import AgentFile, arrays_of, filled, load, save
+from hyperaction.training.assembly import assemble
+from hyperaction.training.callbacks import Callback, LogTo, as_callbacks
+from hyperaction.training.compiled import Compiled, FlatState, check_actions
+from hyperaction.training.config import default_preset
+from hyperaction.training.episodes import Episode
+from hyperaction.training.evaluator import Evaluator
+from hyperaction.training.interrupts import stoppable
+from hyperaction.training.loop import train
+from hyperaction.training.trainer import Trainer
+
+AnyEnv = str | gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
+
+
+class BaseAgent:
+    """An agent and the environment that it learns in.
+
+    Args:
+        env: A Gymnasium environment, a vector of them, or an id.
+        rank: All hyperedges up to this order; by default the agent's own.
+        preset: `"physical"` or `"atari"`, the paper's settings, or `"modern"`, which learns faster;
+            by default the first, or the second where the id is that of a game of ALE/.
+        seed: Where all random numbers come from.
+        bins: Sub-actions per dimension of a `Box` action space: one number, or one per dimension.
+        action_shape: The sizes that a `Discrete` action space is the product of.
+        settings: Any other settings of the agent, by name: its own (`batch_size=256`), its parts
+            by name or as objects (`optimiser="rmsprop"`, `exploration=EpsilonGreedy(final=0.1)`,
+            `optimiser=optax.adamw(1e-4)`), and settings of parts (`learning_rate=1e-4`).
+    """
+
+    name: ClassVar[AgentName]
+
+    def __init__(
+        self,
+        env: AnyEnv,
+        *,
+        rank: int | None = None,
+        preset: PresetName | None = None,
+        seed: int = 0,
+        bins: Sequence[int] | int = 5,
+        action_shape: Sequence[int] = (),
+        **settings: Any,
+    ) -> None:
+        env_id = env if isinstance(env, str) else ""
+        preset = preset or default_preset(env_id)
+        config = config_for(self.name, preset, rank=rank, changes=settings)
+        bins = (bins,) if isinstance(bins, int) else tuple(bins)
+        raw = make_env(env) if isinstance(env, str) else env
+        real = config.continuous
+        actions = actions_of(env_id, _action_space(raw), bins, action_shape, real_actions=real)
+        self._begin(_environments(raw, actions), config, seed)
+
+    def _begin(self, env: Environments, config: AgentConfig, seed: int) -> None:
+        self.config, self.actions = config, env.actions
+        self.observation_shape = env.observation_shape
+        self.agent, _ = assemble(config, env)
+        self.trainer: Trainer | None = Trainer(self.agent, env, seed)
+        self.compiled = self.trainer.compiled
+
+    @property
+    def step(self) -> int:
+        """Environment steps that the agent has learned from."""
+        return self._loaded_step if self.trainer is None else self.trainer.step
+
+    @property
+    def state(self) -> Any:
+        """All that the agent has learned, one pytree."""
+        return self._flat_state.tree
+
+    @property
+    def _flat_state(self) -> FlatState:
+        return self._loaded_state if self.trainer is None else self.trainer.state
+
+    def learn(
+        self,
+        steps: int,
+        callback: Callback | Sequence[Callback] | Callable[..., Any] | None = None,
+        *,
+        logger: Logger | None = None,
+        log_interval: int = 1_000,
+    ) -> Self:
+        """Learns for so many more steps. After Ctrl-C the agent can act, be saved and learn on.
+
+        Args:
+            steps: Environment steps, counted over all environments of a vector.
+            callback: One callback or several; or a function of the trainer, called every step.
+                What returns False stops the learning.
+            logger: Takes metrics: an object with `log(metrics, step)`.
+            log_interval: Steps between metrics.
+        """
+        if self.trainer is None:
+            raise ValueError("an agent loaded without an environment cannot learn; pass env=")
+        for name, value in (("steps", steps), ("log_interval", log_interval)):
+            if value < 1:
+                raise SettingError(f"`{name}` must be at least 1, not {value}")
+        callbacks = as_callbacks(callback) + ([LogTo(logger)] if logger is not None else [])
+        until, trainer = self.trainer.step + steps, self.trainer
+        ctrl_c = (signal.SIGINT,)
+        # An interrupt waits for the end of the step: in the middle of an update, the old state is
+        # gone and the new one not there yet.
+        with stoppable(signals=ctrl_c, is_busy=lambda: trainer.is_updating) as should_stop:
+            train(
+                trainer,
+                until,
+                callbacks,
+                exact=True,
+                phase_steps=log_interval,
+                should_stop=should_stop,
+            )
+        if should_stop():
+            raise KeyboardInterrupt
+        return self
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+        *,
+        mask: Any = None,
+    ) -> tuple[Any, Any]:
+        """The action for an observation, as Stable-Baselines3's agents give it.
+
+        Args:
+            observation: As the environment gives it, or a batch of such.
+            state: Passed through; agents here have no recurrent state.
+            episode_start: Not used, for the same reason.
+            deterministic: The greedy action; otherwise one that the agent would explore with.
+            mask: What is allowed, as in `act`.
+
+        Returns:
+            The action, and the state.
+        """
+        if deterministic:
+            return self.act(observation, mask), state
+        batch, masks, single = self._batch(observation, mask)
+        rng = np.random.default_rng()
+        explorer = self.agent.explorer(len(batch), rng)
+        chosen = explorer.explore(self.step, masks, lambda: self._greedy(batch, masks))
+        return self._as_env_actions(chosen, single), state
+
+    def act(self, observation: Any, mask: Any = None) -> Any:
+        """The greedy action, as the environment takes it; for a batch of observations, each one's.
+
+        Args:
+            observation: As the environment gives it.
+            mask: What is allowed, per sub-action or per entry of the hyperedges' tables.
+        """
+        batch, masks, single = self._batch(observation, mask)
+        return self._as_env_actions(self._greedy(batch, masks), single)
+
+    def _greedy(self, batch: NDArray[Any], masks: NDArray[np.bool_] | None) -> NDArray[Any]:
+        state = self._flat_state
+        return check_actions(np.asarray(self.compiled.act(state, batch, masks)), state, masks)
+
+    def _as_env_actions(self, chosen: NDArray[Any], single: bool) -> Any:
+        actions = [self.actions(action) for action in chosen]
+        return actions[0] if single else np.stack(actions)
+
+    def _batch(
+        self, observation: Any, mask: Any
+    ) -> tuple[NDArray[Any], NDArray[np.bool_] | None, bool]:
+        batch, single = self._observations(observation)
+        masks = None if mask is None else np.asarray(mask, bool)
+        if single and masks is not None:
+            masks = masks[None]
+        if masks is not None and (masks.ndim != 2 or len(masks) != len(batch)):
+            raise ValueError(f"{len(batch)} observations need as many masks, not {masks.shape}")
+        return batch, masks, single
+
+    def evaluate(
+        self,
+        env: AnyEnv,
+        episodes: int = 10,
+        seed: int = 0,
+        on_episode: Callable[[Episode], None] = lambda episode: None,
+    ) -> list[Episode]:
+        """Episodes of the almost greedy policy in an environment that it does not learn in."""
+        if isinstance(env, str):
+            with closing(make_env(env)) as made:
+                return self.evaluate(made, episodes, seed, on_episode)
+        if isinstance(env, VectorEnv):
+            raise ValueError("evaluate takes one environment, not a vector")
+        single = Single(Factored(env, self.actions))
+        self._check_fits(single, env.action_space)
+        evaluator = Evaluator(self.agent, self.compiled, lambda: single)
+        evaluator.begin(seed)
+        played: list[Episode] = []
+        for _ in range(episodes):
+            episode = evaluator.episode(self._flat_state)
+            assert episode is not None
+            played.append(episode)
+            on_episode(episode)
+        return played
+
+    def save(self, path: str | Path) -> None:
+        """Writes the agent into one file; `load` reads it."""
+        arrays = arrays_of(self.state)
+        file = AgentFile(
+            self.name, self.config, self.actions, self.observation_shape, self.step, arrays
+        )
+        save(Path(path), file)
+
+    @classmethod
+    def load(
+        cls, path: str | Path, env: AnyEnv | None = None, *, seed: int = 0, **parts: Any
+    ) -> Self:
+        """The agent of a file, or of a run's directory; with an environment it can learn on.
+
+        Args:
+            path: The file or the directory.
+            env: The environment to learn in.
+            seed: Where all random numbers come from.
+            parts: Parts of your own that the agent was made with, such as `mixer`: files hold no
+                code.
+        """
+        file = load(Path(path), parts)
+        if file.name != cls.name:
+            raise ValueError(f"{path} holds the agent {file.name}, not {cls.name}")
+        agent = cls.__new__(cls)
+        if env is None:
+            agent._restore(file)
+            return agent
+        raw = make_env(env) if isinstance(env, str) else env
+        envs = _environments(raw, file.actions)
+        agent.actions, agent.observation_shape = file.actions, file.observation_shape
+        agent._check_fits(envs, _action_space(raw))
+        agent._begin(envs, file.config, seed)
+        assert agent.trainer is not None
+        agent.trainer.continue_from(filled(agent.state, file.arrays), file.step)
+        return agent
+
+    def _restore(self, file: AgentFile) -> None:
+        self.config, self.actions = file.config, file.actions
+        self.observation_shape = file.observation_shape
+        self.agent = file.config.build(file.actions.sizes, file.observation_shape)
+        self.trainer = None
+        self.compiled = Compiled(self.agent)
+        template = jax.eval_shape(self.agent.init, jax.random.key(0))
+        self._loaded_state, self._loaded_step = FlatState(filled(template, file.arrays)), file.step
+
+    def _check_fits(self, env: Environments, space: gymnasium.Space[Any]) -> None:
+        """Refuses an environment that the agent was not made for."""
+        if env.observation_shape != self.observation_shape:
+            raise ValueError(
+                f"the agent takes observations of shape {self.observation_shape}, the environment "
+                f"gives {env.observation_shape}"
+            )
+        if not fits(self.actions, space):
+            raise ValueError(f"the agent's actions are not those of the environment, {space}")
+
+    def _observations(self, observation: Any) -> tuple[NDArray[Any], bool]:
+        if self.trainer is not None and self.trainer.env.is_raw(observation):
+            return self.trainer.env.flatten(observation)[None], True
+        if isinstance(observation, dict | tuple):
+            raise ValueError("to act on a Dict or Tuple, load the agent with env=; one at a time")
+        array = np.asarray(observation)
+        if array.dtype != np.uint8:  # Images stay bytes.
+            array = array.astype(np.float32, copy=False)
+        if array.shape == self.observation_shape:
+            return array[None], True
+        if array.shape[1:] == self.observation_shape:
+            return array, False
+        raise ValueError(
+            f"an observation has shape {self.observation_shape}, this one has {array.shape}"
+        )
+
+
+class HGQN(BaseAgent):
+    """A hypergraph Q-network."""
+
+    name = "hgqn"
+
+
+class DQN(BaseAgent):
+    """A deep Q-network: one value for every joint action."""
+
+    name = "dqn"
+
+
+class Rainbow(BaseAgent):
+    """The paper's simplified Rainbow."""
+
+    name = "rainbow"
+
+
+class HGRainbow(BaseAgent):
+    """The simplified Rainbow on a hypergraph."""
+
+    name = "hg-rainbow"
+
+
+class BDQN(BaseAgent):
+    """Branching DQN: every vertex learns by itself."""
+
+    name = "bdqn"
+
+
+class DDPG(BaseAgent):
+    """Deep deterministic policy gradients, for `Box` actions as they are."""
+
+    name = "ddpg"
+
+
+AGENT_CLASSES: dict[AgentName, type[BaseAgent]] = {
+    each.name: each for each in (HGQN, DQN, Rainbow, HGRainbow, BDQN, DDPG)
+}
+
+
+def _action_space(env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]) -> Any:
+    return env.single_action_space if isinstance(env, VectorEnv) else env.action_space
+
+
+def _environments(
+    env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any], actions: ActionMap
+) -> Environments:
+    if isinstance(env, VectorEnv):
+        return Vector(env, actions)
+    return Single(Factored(env, actions))

@@ -1,0 +1,93 @@
+"""The maximisation benchmark: its tables and figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+from rich.console import Console
+from rich.table import Table
+
+from hyperaction.bench.maximise import run
+from hyperaction.bench.settings import BenchMaximise
+from hyperaction.report.figures import save
+from hyperaction.runs.files import write_json
+
+Rows = list[dict[str, Any]]
+
+
+def main(settings: BenchMaximise, console: Console) -> None:
+    """Runs the benchmark and shows its results."""
+    settings.out.mkdir(parents=True, exist_ok=True)
+    with console.status("measuring") as status:
+        rows = run(settings, lambda what: status.update(f"measuring: {what}"))
+    file = write_json(settings.out / "maximise.json", rows)
+    figure = draw_growth(rows["growth"], settings.out)
+    console.print(exact_table(rows["exact"]))
+    console.print(large_table(rows["large"]))
+    console.print(f"Written: {file} {figure}", soft_wrap=True)
+
+
+def exact_table(rows: Rows) -> Table:
+    """Exact maxima relative to the forward pass."""
+    grid = Table(title="The exact maximum of a batch, on one core", title_justify="left")
+    grid.add_column("case", no_wrap=True)
+    for heading in ("forward passes", "in pure JAX", "us per state", "x toulbar2", "of limit"):
+        grid.add_column(heading, justify="right")
+    for row in rows:
+        peer, share = row.get("times pytoulbar2"), row.get("share of limit")
+        grid.add_row(
+            row["case"],
+            f"{row['forward passes']:.2f}",
+            f"{row['in pure JAX']:.2f}",
+            f"{row['microseconds per state']:.2f}",
+            "" if peer is None else f"{peer:.0f}",
+            "" if share is None else f"{share:.0%}",
+        )
+    return grid
+
+
+def large_table(rows: Rows) -> Table:
+    """Approximate ways, relative to the best known value."""
+    grid = Table(
+        title="Rank 2 beyond elimination: share that reaches the best known value",
+        title_justify="left",
+    )
+    for heading in ("case", "tables", "way"):
+        grid.add_column(heading, no_wrap=True)
+    for heading in ("passes", "reached", "loss", "proven"):
+        grid.add_column(heading, justify="right")
+    for row in rows:
+        grid.add_row(
+            row["case"],
+            row["tables"],
+            row["way"],
+            f"{row['forward passes']:.1f}",
+            f"{row['share reached']:.1%}",
+            f"{row['largest loss']:.3%}",
+            f"{row['share proven']:.0%}",
+        )
+    return grid
+
+
+def draw_growth(rows: Rows, out: Path) -> Path:
+    """The time per state by vertices, sub-actions and rank."""
+    names = list(dict.fromkeys(row["series"] for row in rows))
+    figure = Figure(figsize=(3.2 * len(names), 3.0), layout="constrained")
+    axes = figure.subplots(1, len(names), sharey=True)
+    for axis, name in zip(axes, names, strict=True):
+        points = [row for row in rows if row["series"] == name]
+        axis.plot(
+            [row["x"] for row in points],
+            [row["microseconds per state"] for row in points],
+            marker="o",
+            markersize=3,
+            color="#08519c",
+        )
+        axis.set_yscale("log")
+        axis.set_xlabel(name, fontsize=8)
+        axis.grid(alpha=0.3, which="major")
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("microseconds per state")
+    return save(figure, out / "maximise-growth.png")

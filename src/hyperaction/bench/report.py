@@ -1,0 +1,41 @@
+"""What the benchmarks of training steps print."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from hyperaction.runs.files import write_json
+
+Results = dict[str, Any]
+
+
+def show_breakdown(
+    run: Callable[[Any, Callable[[str], None]], Results],
+    settings: Any,
+    name: str,
+    table: Callable[[Results], Table],
+    sentences: Callable[[Results], list[str]],
+    console: Console,
+) -> None:
+    """Runs a benchmark, writes its results to a file, and prints them."""
+    with console.status("measuring") as status:
+        results = run(settings, lambda what: status.update(f"measuring: {what}"))
+    file = write_json(settings.out / name, results)
+    console.print(table(results))
+    for sentence in sentences(results):
+        console.print(sentence, highlight=False)
+    console.print(f"Written: {file}", soft_wrap=True)
+
+
+def compare_peers(peers: dict[str, float], what: str) -> list[str]:
+    """The speed relative to each peer, if any was measured."""
+    speeds = dict(peers)
+    if not speeds:
+        return ["No peer was measured (see pip install 'hyperaction[peers]' and --peer-steps)."]
+    own = speeds.pop("Hyperaction")
+    ratios = [f"  {own / speed:.2f} times {name} ({speed:.0f})" for name, speed in speeds.items()]
+    return [f"Hyperaction {what}: {own:.0f} steps/s, which is", *ratios]

@@ -1,0 +1,51 @@
+"""The command evaluate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import Annotated, Any
+
+from rich.console import Console
+
+from hyperaction.arguments import Positional, parse
+from hyperaction.errors import check_ranges
+from hyperaction.runs.remote import to_read
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """Play the trained agent of a run, almost greedily, as its evaluations did."""
+
+    run: Annotated[Path, Positional("DIR")]
+    """The directory of the run."""
+    episodes: int = 10
+    """The number of episodes."""
+    seed: int = 0
+    """The seed of the environment and the policy."""
+
+    def __post_init__(self) -> None:
+        check_ranges(self, episodes=(1, inf), seed=(0, inf))
+
+
+def main(args: Sequence[str]) -> None:
+    """Plays the agent of a run and prints the return of each episode."""
+    options: EvaluateOptions = parse(EvaluateOptions, "evaluate", args)
+    from hyperaction.analysis.rollout import play
+
+    console = Console(markup=False)
+    count = 0
+
+    def show(episode: Any) -> None:
+        nonlocal count
+        if not count:
+            console.print("  episode     return    length")
+        count += 1
+        console.print(f"{count:>9} {episode.total:>10.1f} {episode.length:>9}", highlight=False)
+
+    run = to_read(options.run)
+    totals = [episode.total for episode in play(run, options.episodes, options.seed, show)]
+    mean = sum(totals) / len(totals)
+    console.print(f"     mean {mean:>10.1f}    from {min(totals):.1f} to {max(totals):.1f}")

@@ -1,0 +1,76 @@
+"""The command explain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import Annotated, Literal
+
+from rich.console import Console
+
+from hyperaction.arguments import Positional, parse
+from hyperaction.cli.terminal import need, progress_bar
+from hyperaction.errors import check_ranges
+from hyperaction.report import explain as report
+from hyperaction.runs.files import write_json
+from hyperaction.runs.remote import to_read
+
+
+@dataclass(frozen=True)
+class ExplainOptions:
+    """Find which joint actions matter: run greedy policies and analyse their hyperedges.
+
+    Several agents are analysed together, as in the paper's figure 7; they must have the same
+    hyperedges. Shares of the variance are those of the canonical form, in which each set of
+    vertices holds only what no smaller set can express.
+    """
+
+    runs: Annotated[tuple[Path, ...], Positional("DIR ...")]
+    """The directories of the runs."""
+    steps: int = 10_000
+    """Steps of the greedy policy of each agent."""
+    weights: Literal["even", "policy"] = "even"
+    """Weight sub-actions equally in the canonical form, or by how often the policy takes them."""
+    rows: int = 15
+    """The maximum number of rows of the table."""
+    seed: int = 0
+    """The seed of the environment."""
+    out: Path = Path("results/explain")
+    """The directory for explain.json and explain.png."""
+
+    def __post_init__(self) -> None:
+        if not self.runs:
+            raise ValueError("give at least one run")
+        check_ranges(self, steps=(1, inf), rows=(1, inf), seed=(0, inf))
+
+
+def main(args: Sequence[str]) -> None:
+    """Explains the agents of runs."""
+    options: ExplainOptions = parse(ExplainOptions, "explain", args)
+    need("matplotlib", extra="report")
+    from hyperaction.analysis.explain import explain_runs
+    from hyperaction.report.figures import draw_explanation
+
+    console = Console(markup=False)
+    options.out.mkdir(parents=True, exist_ok=True)
+    bar = progress_bar(console)
+    task = bar.add_task("playing", total=None)
+
+    def show(done: int, total: int) -> None:
+        bar.start()
+        bar.update(task, completed=done, total=total)
+
+    try:
+        runs = [to_read(run) for run in options.runs]
+        explanation = explain_runs(runs, options.steps, options.weights, options.seed, show)
+    finally:
+        if bar.live.is_started:
+            bar.stop()
+    file = write_json(options.out / "explain.json", explanation)
+    figure = draw_explanation(explanation, options.out / "explain.png")
+    console.print(report.table(explanation, options.rows))
+    for sentence in report.sentences(explanation):
+        console.print(sentence, highlight=False, soft_wrap=True)
+    console.print(f"Written: {file} {figure}", soft_wrap=True)

@@ -1,0 +1,56 @@
+"""The command train."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+
+from hyperaction.cli.terminal import STOPPED, UserError, progress_bar
+from hyperaction.runs.progress import Progress
+from hyperaction.runs.remote import url_of
+from hyperaction.training.config import parse_train
+from hyperaction.training.interrupts import StoppedError
+
+
+def main(args: Sequence[str]) -> None:
+    """Trains an agent, or resumes its training."""
+    config = parse_train(args)
+    from hyperaction.training.runner import run
+
+    console = Console(markup=False)
+    bar = progress_bar(console, "{task.fields[more]}")
+    task = bar.add_task("training", total=config.steps, more="")
+
+    def begin(agent: Any) -> None:
+        console.print(_describe(config.env, agent), highlight=False)
+        bar.start()
+
+    def show(progress: Progress) -> None:
+        more = f"{progress.steps_per_second:.0f} steps/s"
+        if progress.last_return is not None:
+            more = f"{more}, last return {progress.last_return:.1f}"
+        bar.update(task, completed=min(progress.step, config.steps), more=more)
+
+    try:
+        run(config, begin, show, lambda message: console.print(message, highlight=False))
+    except StoppedError as stop:
+        raise UserError(f"{stop}; rerun the same command to resume", code=STOPPED) from None
+    except KeyboardInterrupt:
+        raise UserError(
+            "stopped at once; rerun the same command to resume from the last checkpoint, if any",
+            code=STOPPED,
+        ) from None
+    finally:
+        if bar.live.is_started:
+            bar.stop()
+    out = url_of(config.out) or config.out
+    console.print(f"Written: {out}/metrics.jsonl", soft_wrap=True)
+    console.print(f"Play it: hyperaction evaluate {out}", soft_wrap=True)
+
+
+def _describe(env: str, agent: Any) -> str:
+    if hasattr(agent, "hypergraph"):
+        return f"{env}: {agent.hypergraph}"
+    return f"{env}: {agent.action_length} real numbers per action"

@@ -1,0 +1,47 @@
+"""The command watch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import Annotated
+
+from hyperaction.arguments import Positional, parse
+from hyperaction.cli.report import PageData, check_folders
+from hyperaction.cli.terminal import UserError, need
+from hyperaction.errors import check_ranges
+from hyperaction.report.page.server import LOOPBACK, PageServer
+
+
+@dataclass(frozen=True)
+class WatchOptions:
+    """Serve the page about runs to this machine only, and update it while they train."""
+
+    folders: Annotated[tuple[Path, ...], Positional("DIR ...")]
+    """Directories that contain runs, at any depth."""
+    last: int = 10
+    """The number of evaluations in a score."""
+    port: int = 8642
+    """The port of the server; 0 takes any free port."""
+
+    def __post_init__(self) -> None:
+        check_folders(self.folders)
+        check_ranges(self, last=(1, inf), port=(0, 65535))
+
+
+def main(args: Sequence[str]) -> None:
+    """Serves the page until Ctrl-C."""
+    options: WatchOptions = parse(WatchOptions, "watch", args)
+    need("vl_convert", extra="report")
+    try:
+        server = PageServer(options.port, PageData(options.folders, options.last))
+    except OSError as error:
+        message = f"--port {options.port}: {error.strerror} (--port 0 takes any free port)"
+        raise UserError(message, code=1) from None
+    with server:
+        print(f"http://{LOOPBACK}:{server.server_port}/ (press Ctrl-C to stop)", flush=True)
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()

@@ -1,0 +1,1 @@
+"""Gymnasium environments in, factored actions out."""

@@ -1,0 +1,19 @@
+"""What an environment id means; read without loading Gymnasium."""
+
+from __future__ import annotations
+
+
+def name_of(env: str) -> str:
+    """An id without the module that registers it and without its version."""
+    return env.split(":")[-1].rsplit("-v", 1)[0]
+
+
+def game_of(env: str) -> str:
+    """The game of an id such as ALE/BankHeist-v5; empty for other environments."""
+    space, _, game = name_of(env).partition("/")
+    return game if space == "ALE" else ""
+
+
+def is_pybullet(env: str) -> bool:
+    """Whether an id names one of the PyBullet domains."""
+    return "Bullet" in env and ":" not in env

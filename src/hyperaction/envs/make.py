@@ -1,0 +1,129 @@
+"""Environments from their ids: one, or several that are stepped together."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gymnasium
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from hyperaction.envs import atari, pybullet
+from hyperaction.envs.action_maps import ActionMap, action_map, continuous
+from hyperaction.envs.guard import Guard, Guarded, as_fault, unguarded
+from hyperaction.envs.ids import game_of, is_pybullet
+from hyperaction.envs.roms import CartridgeError
+from hyperaction.envs.vector import Vector
+from hyperaction.envs.wrapper import Factored
+from hyperaction.errors import unknown
+
+
+def make(
+    name: str,
+    *,
+    bins: Sequence[int] = (5,),
+    action_shape: Sequence[int] = (),
+    real_actions: bool = False,
+    max_episode_steps: int = 0,
+    roms: str = "",
+    guard: Guard | None = None,
+) -> Factored:
+    """The environment of that id (or `module:Id`), its actions factored.
+
+    Args:
+        name: A Gymnasium id.
+        bins: Sub-actions per dimension of a `Box` action space: one number, or one per dimension.
+        action_shape: The sizes that a `Discrete` action space is the product of.
+        real_actions: Leave a `Box` action space as it is, scaled to go from -1 to 1.
+        max_episode_steps: The time limit; 0 is the environment's own.
+        roms: A directory with cartridges of Atari games, instead of ale-py's.
+        guard: What surrounds its calls; with one, its exceptions become faults.
+    """
+    env = make_env(name, max_episode_steps, guard, roms=roms)
+    return Factored(
+        env, actions_of(name, env.action_space, bins, action_shape, real_actions=real_actions)
+    )
+
+
+def actions_of(
+    name: str,
+    space: spaces.Space[Any],
+    bins: Sequence[int] = (5,),
+    action_shape: Sequence[int] = (),
+    *,
+    real_actions: bool = False,
+) -> ActionMap:
+    """How the action space of the environment of that id is factored."""
+    if real_actions:
+        return continuous(space)
+    if game_of(name) and not action_shape:
+        return atari.JOYSTICK
+    return action_map(space, bins, action_shape)
+
+
+def make_env(
+    name: str,
+    max_episode_steps: int = 0,
+    guard: Guard | None = None,
+    render_mode: str | None = None,
+    roms: str = "",
+) -> gymnasium.Env[Any, Any]:
+    """The environment of that id, or an error that says what was meant."""
+    if guard is None:
+        return _made(name, max_episode_steps, render_mode, roms)
+    with guard("making"):
+        return Guarded(_made(name, max_episode_steps, render_mode, roms), guard)
+
+
+def _made(
+    name: str, max_episode_steps: int, render_mode: str | None, roms: str
+) -> gymnasium.Env[Any, Any]:
+    if is_pybullet(name):
+        pybullet.register(name)
+    if game_of(name):
+        atari.register(name)
+    if ":" in name and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # Last: a module beside the user replaces no other.
+    try:
+        if game_of(name):
+            return atari.make_game(name, max_episode_steps, render_mode, roms)
+        rendering: dict[str, Any] = {"render_mode": render_mode} if render_mode else {}
+        env = gymnasium.make(name, max_episode_steps=max_episode_steps or None, **rendering)
+    except CartridgeError:
+        raise
+    except gymnasium.error.DependencyNotInstalled as error:
+        raise ValueError(f"environment {name}: {error}".replace("\n", " ")) from None
+    except gymnasium.error.Error as error:
+        game = atari.current_id(name)
+        names = [game] if game else list(gymnasium.registry)
+        message = unknown("environment", name, names, otherwise=str(error))
+        raise ValueError(message.replace("\n", " ")) from None
+    except ModuleNotFoundError as error:
+        raise ValueError(f"environment {name}: {error}") from None
+    except BaseException as error:
+        raise as_fault(error, "making") from error
+    return pybullet.QuietStart(env) if is_pybullet(name) else env
+
+
+def make_vector(
+    name: str,
+    count: int,
+    make_one: Callable[[Guard | None], Factored],
+    guard: Guard | None = None,
+    max_episode_steps: int = 0,
+) -> Vector:
+    """So many environments: games each in a thread of its own, others one after the other."""
+    one = make_one(guard)
+    one.close()
+    if game_of(name):
+        games = atari.make_vector(name, count, max_episode_steps)
+        return Vector(games, one.actions, one.frames, guard or unguarded)
+
+    def make() -> gymnasium.Env[Any, Any]:
+        return make_one(guard).env
+
+    stepped = SyncVectorEnv([make] * count, autoreset_mode=AutoresetMode.SAME_STEP)
+    return Vector(stepped, one.actions, one.frames)

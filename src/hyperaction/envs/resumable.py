@@ -1,0 +1,107 @@
+"""Environments whose state is saved from outside: they are made again and repeat their actions.
+
+Simulators carry state that nobody can see from one episode into the next. So the environment is
+made again for every phase of training, and its state is its seed and the actions since then, or,
+where the start of an episode can be saved, that start and the actions since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperaction.envs.vector import Environments, Masks, Single, Steps
+
+
+class Resumable:
+    """Environments made by a function, which log their actions.
+
+    Args:
+        make: Makes the environments.
+        seed: The seed of the first reset.
+    """
+
+    def __init__(self, make: Callable[[], Environments], seed: int) -> None:
+        self._make, self._envs = make, make()
+        self.num_envs, self.actions = self._envs.num_envs, self._envs.actions
+        self.observation_shape = self._envs.observation_shape
+        self.observation_dtype = self._envs.observation_dtype
+        self.frames, self.has_limit = self._envs.frames, self._envs.has_limit
+        self.reset(seed)
+
+    @property
+    def observation(self) -> NDArray[Any]:
+        """What to act on."""
+        return self._envs.observation
+
+    @property
+    def mask(self) -> Masks:
+        """What is allowed."""
+        return self._envs.mask
+
+    @property
+    def episode_start(self) -> NDArray[np.uint8] | None:
+        """The environment's state at the start of the episode, if it can be saved."""
+        return self._envs.episode_start
+
+    def remake(self, seed: int) -> None:
+        """New environments, with their own seed."""
+        self._envs.close()
+        self._envs = self._make()
+        self.reset(seed)
+
+    def reset(self, seed: int | None = None) -> None:
+        """Starts all episodes."""
+        assert seed is not None
+        self._seed = seed
+        self._log: list[NDArray[Any]] = []
+        self._envs.reset(seed)
+
+    def step(self, actions: NDArray[Any]) -> Steps:
+        """Takes one action in each."""
+        result = self._envs.step(actions)
+        self._log.append(actions)
+        if self._envs.episode_start is not None and (result.terminated | result.truncated).any():
+            self._log.clear()  # The start of the new episode is known.
+        return result
+
+    def flatten(self, observation: Any) -> NDArray[Any]:
+        """One observation as the environment gives it, ready for a network."""
+        return self._envs.flatten(observation)
+
+    def is_raw(self, observation: Any) -> bool:
+        """Whether this is one observation of a space that has to be flattened."""
+        return self._envs.is_raw(observation)
+
+    def close(self) -> None:
+        """Frees what the environments hold."""
+        self._envs.close()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The seed, the actions since, and what was observed then."""
+        return {
+            "seed": self._seed,
+            "actions": np.stack(self._log) if self._log else None,
+            "observation": self.observation,
+            "episode_start": self.episode_start,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> bool:
+        """Takes the same actions again; whether that led to the same observation.
+
+        An environment that is not deterministic starts a new episode instead.
+        """
+        self.remake(state["seed"])
+        if state["episode_start"] is not None:
+            assert isinstance(self._envs, Single)
+            self._envs.restore_episode(state["episode_start"])
+        for actions in () if state["actions"] is None else state["actions"]:
+            self._envs.step(actions)
+            self._log.append(actions)
+        if np.array_equal(self.observation, state["observation"]):
+            return True
+        self.remake(state["seed"])
+        return False

@@ -1,0 +1,257 @@
+"""Vector environments as the trainer sees them: one environment is a vector of one."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import iterate
+from numpy.typing import NDArray
+
+from hyperaction.envs.action_maps import ActionMap
+from hyperaction.envs.atari import episode_start, is_game, restore_episode_start
+from hyperaction.envs.guard import (
+    EnvironmentFaultError,
+    Guard,
+    check_observation,
+    checked_reward,
+    unguarded,
+)
+from hyperaction.envs.wrapper import Factored, flat_dtype, flat_shape, flattened
+
+Masks = NDArray[np.bool_] | None
+
+
+class Steps(NamedTuple):
+    """What a step gave; `is_transition` is false where an environment only began a new episode."""
+
+    observation: NDArray[Any]
+    reward: NDArray[np.float64]
+    terminated: NDArray[np.bool_]
+    truncated: NDArray[np.bool_]
+    mask: Masks
+    is_transition: NDArray[np.bool_]
+
+
+class Environments(Protocol):
+    """Environments that reset themselves; `observation` and `mask` are what to act on."""
+
+    num_envs: int
+    actions: ActionMap
+    observation_shape: tuple[int, ...]
+    observation_dtype: type[np.generic]
+    frames: int
+    """How many frames an observation is a stack of; 0 if it is not an image of bytes."""
+    observation: NDArray[Any]
+    mask: Masks
+    has_limit: bool
+    """Whether episodes are known to end."""
+    episode_start: NDArray[np.uint8] | None
+    """The environment's state at the start of the episode, if it can be saved."""
+
+    def reset(self, seed: int | None = None) -> None:
+        """Starts all episodes."""
+        ...
+
+    def step(self, actions: NDArray[Any]) -> Steps:
+        """Takes one action in each; gives the true next observation, also where an episode ends."""
+        ...
+
+    def flatten(self, observation: Any) -> NDArray[Any]:
+        """One observation as the environment gives it, ready for a network."""
+        ...
+
+    def is_raw(self, observation: Any) -> bool:
+        """Whether this is one observation of a space that has to be flattened."""
+        ...
+
+    def close(self) -> None:
+        """Frees what the environments hold."""
+        ...
+
+
+class Single:
+    """One environment."""
+
+    def __init__(self, env: Factored) -> None:
+        self.env = env
+        self.num_envs = 1
+        self.actions = env.actions
+        self.observation_shape = env.observation_shape
+        self.observation_dtype, self.frames = env.observation_dtype, env.frames
+        self._is_transition = np.ones(1, bool)
+        spec = env.env.spec
+        limited = spec is not None and spec.max_episode_steps is not None
+        self.has_limit = limited or is_game(env.env)
+
+    def reset(self, seed: int | None = None) -> None:
+        """Starts an episode."""
+        observation, mask = self.env.reset(seed)
+        self.observation = observation[None]
+        self.mask = None if mask is None else mask[None]
+        self.episode_start = episode_start(self.env.env, observation)
+
+    def restore_episode(self, episode_start: NDArray[np.uint8]) -> None:
+        """Goes back to the start of an earlier episode."""
+        self.observation = restore_episode_start(self.env.env, episode_start)[None]
+        self.episode_start = episode_start
+
+    def step(self, actions: NDArray[Any]) -> Steps:
+        """Takes the action; resets at the end of an episode."""
+        result = self.env.step(actions[0])
+        observation = result.observation[None]
+        mask = self._masks(result.mask)
+        if result.terminated or result.truncated:
+            start, start_mask = self.env.reset()
+            self.observation, self.mask = start[None], self._masks(start_mask)
+            self.episode_start = episode_start(self.env.env, start)
+        else:
+            self.observation, self.mask = observation, mask
+        return Steps(
+            observation,
+            np.array([result.reward]),
+            np.array([result.terminated]),
+            np.array([result.truncated]),
+            mask,
+            self._is_transition,
+        )
+
+    def flatten(self, observation: Any) -> NDArray[Any]:
+        """One observation as the environment gives it, ready for a network."""
+        return self.env.flatten(observation)
+
+    def is_raw(self, observation: Any) -> bool:
+        """Whether this is one observation of a space that has to be flattened."""
+        return _is_raw(self.env.env.observation_space, observation)
+
+    def close(self) -> None:
+        """Frees what the environment holds."""
+        self.env.close()
+
+    def _masks(self, mask: NDArray[np.bool_] | None) -> Masks:
+        if self.mask is None:
+            _no_late_mask(mask)
+            return None
+        return np.ones_like(self.mask) if mask is None else mask[None]
+
+
+class Vector:
+    """A Gymnasium vector environment, whichever way it resets."""
+
+    def __init__(
+        self,
+        env: VectorEnv[Any, Any, Any],
+        actions: ActionMap,
+        frames: int | None = None,
+        guard: Guard = unguarded,
+    ) -> None:
+        self.env = env
+        self._guard = guard
+        space = env.single_observation_space
+        self.observation_dtype = flat_dtype(space)
+        is_image = self.observation_dtype is np.uint8 and len(space.shape or ()) >= 3
+        self.frames = int(is_image) if frames is None else frames
+        self.episode_start: NDArray[np.uint8] | None = None
+        self.num_envs = int(env.num_envs)
+        self.actions = actions
+        self.observation_shape = flat_shape(space, str(env))
+        self._mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
+        self._ended = np.zeros(self.num_envs, bool)
+        self.has_limit = False
+
+    def reset(self, seed: int | None = None) -> None:
+        """Starts all episodes."""
+        with self._guard("reset"):
+            observation, info = self.env.reset(seed=seed)
+        self._ended[:] = False
+        self.mask = None
+        self.observation = self._flat(observation)
+        if "action_mask" in info:
+            first = np.asarray(info["action_mask"][0], bool)
+            self.mask = np.ones((self.num_envs, len(first)), bool)
+            self.mask = self._masks(info)
+
+    def step(self, actions: NDArray[Any]) -> Steps:
+        """Takes one action in each."""
+        chosen = np.stack([self.actions(action) for action in actions])
+        with self._guard("step"):
+            raw, reward, terminated, truncated, info = self.env.step(chosen)
+        observation, mask = self._flat(raw), self._masks(info)
+        checked_reward(np.sum(reward))
+        ended = np.asarray(terminated | truncated)
+        is_transition = np.ones(self.num_envs, bool)
+        self.observation, self.mask = observation, mask
+        if self._mode is AutoresetMode.NEXT_STEP:
+            # The step after an end takes no action: it gives the first observation of an episode.
+            is_transition, self._ended = ~self._ended, ended
+            self.mask = _where(ended, None if mask is None else np.ones_like(mask), mask)
+        elif ended.any() and self._mode is AutoresetMode.SAME_STEP:
+            observation = self._finals(info, ended)
+            mask = _where(ended, self._masks(info.get("final_info", {})), mask)
+        elif ended.any():
+            fresh, fresh_info = self.env.reset(options={"reset_mask": ended})
+            self.observation = self._flat(fresh)
+            self.mask = _where(ended, self._masks(fresh_info), mask)
+        reward = np.asarray(reward, float)
+        return Steps(observation, reward, terminated, truncated, mask, is_transition)
+
+    def flatten(self, observation: Any) -> NDArray[Any]:
+        """One observation as an environment gives it, ready for a network."""
+        return flattened(self.env.single_observation_space, observation)
+
+    def is_raw(self, observation: Any) -> bool:
+        """Whether this is one observation of a space that has to be flattened."""
+        return _is_raw(self.env.single_observation_space, observation)
+
+    def close(self) -> None:
+        """Frees what the environments hold."""
+        self.env.close()
+
+    def _finals(self, info: dict[str, Any], ended: NDArray[np.bool_]) -> NDArray[Any]:
+        """The final observations of ended episodes, and the current ones of the others."""
+        observation = self.observation.copy()
+        for index in np.flatnonzero(ended):
+            observation[index] = self.flatten(info["final_obs"][index])
+        return observation
+
+    def _flat(self, observation: Any) -> NDArray[Any]:
+        if isinstance(self.env.single_observation_space, spaces.Box):
+            # A copy: vector environments may write the next observation into the same array.
+            flat = np.array(observation, self.observation_dtype)
+        else:
+            each = iterate(self.env.observation_space, observation)
+            flat = np.stack([self.flatten(one) for one in each])
+        check_observation(flat, (self.num_envs, *self.observation_shape))
+        return flat
+
+    def _masks(self, info: dict[str, Any]) -> Masks:
+        given = info.get("action_mask")
+        if self.mask is None:
+            _no_late_mask(given)
+            return None
+        if given is None:
+            return np.ones_like(self.mask)
+        given_for = info.get("_action_mask", np.ones(self.num_envs, bool))
+        masks = np.ones_like(self.mask)
+        for index in np.flatnonzero(given_for):
+            masks[index] = given[index]
+        return masks
+
+
+def _is_raw(space: spaces.Space[Any], observation: Any) -> bool:
+    return not isinstance(space, spaces.Box) and space.contains(observation)
+
+
+def _where(chosen: NDArray[np.bool_], masks: Masks, otherwise: Masks) -> Masks:
+    if masks is None or otherwise is None:
+        return None
+    return np.where(chosen[:, None], masks, otherwise)
+
+
+def _no_late_mask(mask: Any) -> None:
+    if mask is not None:
+        raise EnvironmentFaultError(
+            "the environment gave an action_mask in step but not in reset; give it in both"
+        )

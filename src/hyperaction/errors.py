@@ -1,0 +1,66 @@
+"""Messages for people: settings by the name that they were given by, and what was meant."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterable
+
+
+class SettingError(ValueError):
+    """A setting that cannot be used.
+
+    The message names settings in backticks. In Python they read as arguments (`batch_size`); the
+    command line turns them into options (`--batch-size`).
+    """
+
+    def __init__(self, template: str) -> None:
+        super().__init__(template.replace("`", ""))
+        self.template = template
+
+    @property
+    def for_command_line(self) -> str:
+        """The message with settings as options."""
+        return re.sub(r"`([\w.]+)`", lambda name: option(name[1]), self.template)
+
+    def with_prefix(self, prefix: str) -> SettingError:
+        """The same error for a part of a larger configuration: its settings get the prefix."""
+        return SettingError(re.sub(r"`(\w+)`", rf"`{prefix}.\1`", self.template))
+
+
+def option(setting: str) -> str:
+    """A setting as the command line writes it."""
+    return f"--{setting.replace('_', '-')}"
+
+
+def unknown(kind: str, name: object, names: Iterable[str], otherwise: str = "") -> str:
+    """The message for an unknown name: the most similar known name, or else all of them.
+
+    Args:
+        kind: What the name is of, such as "preset".
+        name: The unknown name.
+        names: The known names.
+        otherwise: Shown instead of all names if none is similar.
+    """
+    known = list(names)
+    similar = known if len(known) == 1 else difflib.get_close_matches(str(name), known, n=1)
+    if similar:
+        hint = f"did you mean '{similar[0]}'?"
+    else:
+        hint = otherwise or f"choose from {', '.join(known)}"
+    return f"unknown {kind} '{name}'; {hint}"
+
+
+def check_ranges(options: object, **ranges: tuple[float, float]) -> None:
+    """Raises `SettingError` unless each option is in its range, both ends included.
+
+    Args:
+        options: An object with an attribute per option.
+        **ranges: The lowest and the highest allowed value of each option.
+    """
+    for name, (low, high) in ranges.items():
+        value = getattr(options, name)
+        if not low <= value <= high:
+            allowed = f"at least {low}" if high == math.inf else f"from {low} to {high}"
+            raise SettingError(f"`{name}` must be {allowed}, not {value}")

@@ -1,1 +1,0 @@
-"""What an agent learned: representations, and the canonical form that makes them comparable."""

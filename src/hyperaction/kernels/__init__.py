@@ -1,0 +1,17 @@
+"""Kernels in C++, called from compiled JAX programs where they could be built."""
+
+from hyperaction.kernels.bindings import ADAM, RMSPROP, eliminate, optimise, search
+from hyperaction.kernels.isa import chosen_set, environment, machine_sets
+from hyperaction.kernels.library import available
+
+__all__ = [
+    "ADAM",
+    "RMSPROP",
+    "available",
+    "chosen_set",
+    "eliminate",
+    "environment",
+    "machine_sets",
+    "optimise",
+    "search",
+]

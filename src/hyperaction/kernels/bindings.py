@@ -1,0 +1,81 @@
+"""Calls of the kernels in compiled JAX programs."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+from numpy.typing import NDArray
+
+from hyperaction.kernels.library import target
+
+ADAM = "adam"
+RMSPROP = "rmsprop"
+
+
+def eliminate(
+    tables: Float[Array, "batch outputs"], program: NDArray[np.int32]
+) -> Int[Array, "batch vertices"]:
+    """The best action of every state, by a program of eliminations."""
+    result = jax.ShapeDtypeStruct((tables.shape[0], int(program[1])), jnp.int32)  # type: ignore[no-untyped-call]
+    # Programs keep their shape under vmap but for leading ones, which the kernel does not see.
+    return jax.ffi.ffi_call(target("eliminate"), result, vmap_method="expand_dims")(
+        tables.astype(jnp.float32), program
+    )
+
+
+def search(
+    tables: Float[Array, "batch outputs"],
+    structure: NDArray[np.int32],
+    *,
+    steps: int,
+    nodes: int,
+    seed: int = 0,
+) -> tuple[Int[Array, "batch vertices"], Float[Array, " batch"]]:
+    """A good action of every state of rank two at most, and an upper bound of all actions' sums.
+
+    Args:
+        tables: The outputs of every state.
+        structure: The hypergraph, as `hyperaction.maximise.search.structure` encodes it.
+        steps: Steps of tabu search.
+        nodes: Nodes of branch and bound, which comes after it; none if 0.
+        seed: The seed of the tabu search.
+    """
+    results = (
+        jax.ShapeDtypeStruct((tables.shape[0], int(structure[1])), jnp.int32),  # type: ignore[no-untyped-call]
+        jax.ShapeDtypeStruct((tables.shape[0],), jnp.float32),  # type: ignore[no-untyped-call]
+    )
+    numbers = {"steps": np.int64(steps), "nodes": np.int64(nodes), "seed": np.int64(seed)}
+    actions, bounds = jax.ffi.ffi_call(target("search"), results, vmap_method="expand_dims")(
+        tables.astype(jnp.float32), structure, **numbers
+    )
+    return actions, bounds
+
+
+def optimise(
+    name: str,
+    rate: Float[Array, ""],
+    x: Float[Array, "..."],
+    gradient: Float[Array, "..."],
+    mean: Float[Array, "..."],
+    square: Float[Array, "..."],
+    decays: tuple[float, float],
+    epsilon: float,
+) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
+    """New parameters, means and squares, by the optimiser of that name."""
+    result = jax.ShapeDtypeStruct(x.shape, jnp.float32)  # type: ignore[no-untyped-call]
+    numbers = {
+        "mean_decay": np.float32(decays[0]),
+        "square_decay": np.float32(decays[1]),
+        "epsilon": np.float32(epsilon),
+    }
+    call = jax.ffi.ffi_call(
+        target(name),
+        [result] * 3,
+        vmap_method="sequential",
+        input_output_aliases={0: 0, 2: 1, 3: 2},
+    )
+    rate = rate.astype(jnp.float32)
+    new, new_mean, new_square = call(x, gradient, mean, square, rate, **numbers)
+    return new, new_mean, new_square

@@ -1,0 +1,44 @@
+"""Finds the compiled kernels, and registers their functions with JAX."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from pathlib import Path
+
+import jax
+
+from hyperaction.kernels import isa
+
+NAMES = ("eliminate", "search", "adam", "rmsprop")
+
+
+@cache
+def load(directory: Path, name: str, functions: tuple[str, ...]) -> bool:
+    """Register the functions of a set's library with JAX; whether it was built and fits."""
+    for file in sorted(directory.glob(f"_{name}*.so")):
+        try:
+            library = ctypes.CDLL(str(file))
+            for function in functions:
+                handler = getattr(library, f"hyperaction_{function}")
+                capsule = jax.ffi.pycapsule(handler)  # type: ignore[no-untyped-call]
+                jax.ffi.register_ffi_target(
+                    f"hyperaction_{function}_{name}", capsule, platform="cpu"
+                )
+        except (OSError, AttributeError, RuntimeError):
+            continue  # Built for another Python or JAX: the pure JAX ways do the work.
+        return True
+    return False
+
+
+def target(function: str) -> str:
+    """The name by which JAX knows a function of the set in use."""
+    assert available()
+    return f"hyperaction_{function}_{isa.vector_set()}"
+
+
+def available() -> bool:
+    """Whether the kernels can be used: they are built, and JAX computes on the CPU."""
+    chosen = isa.vector_set()
+    built = chosen is not None and load(Path(__file__).parent, chosen, NAMES)
+    return built and jax.default_backend() == "cpu"

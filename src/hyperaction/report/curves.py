@@ -1,0 +1,122 @@
+"""Learning curves of runs compared with published ones: tables and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+
+
+class PublishedCurve(NamedTuple):
+    """Published returns of an agent, one entry per phase, with their range over seeds."""
+
+    agent: str
+    steps: NDArray[np.int64]
+    """The step at which each phase ends."""
+    mean: NDArray[np.float64]
+    minimum: NDArray[np.float64]
+    maximum: NDArray[np.float64]
+
+    def at(self, steps: Any) -> tuple[Any, Any, Any]:
+        """Mean, minimum and maximum of the phases that end nearest to these steps.
+
+        A phase of a run ends with an episode, a little later than planned. The values are NaN where
+        no published phase ends within half a phase.
+        """
+        nearest = np.abs(self.steps - np.asarray(steps)[..., None]).argmin(axis=-1)
+        near = np.abs(self.steps[nearest] - steps) <= half_phase(self.steps)
+        mean, low, high = (
+            np.where(near, values[nearest], np.nan)
+            for values in (self.mean, self.minimum, self.maximum)
+        )
+        return mean, low, high
+
+
+class Curve(NamedTuple):
+    """The returns of a run, one per phase."""
+
+    name: str
+    env: str
+    steps: NDArray[np.int64]
+    returns: NDArray[np.float64]
+
+
+class Group(NamedTuple):
+    """Runs in one environment that are compared with the same published curve, if there is one."""
+
+    env: str
+    curves: list[Curve]
+    published: PublishedCurve | None
+
+    @property
+    def title(self) -> str:
+        """The environment and the published agent."""
+        return f"{self.env}, {self.published.agent if self.published else 'nothing published'}"
+
+
+def group_curves(curves: Sequence[tuple[Curve, PublishedCurve | None]]) -> list[Group]:
+    """Groups runs by environment and published curve."""
+    groups: dict[tuple[str, str], Group] = {}
+    for curve, published in curves:
+        key = (curve.env, published.agent if published else "")
+        groups.setdefault(key, Group(curve.env, [], published)).curves.append(curve)
+    return list(groups.values())
+
+
+def table(group: Group, rows: int) -> Table:
+    """The returns of a group at up to `rows` steps, evenly spaced over the longest run."""
+    grid = Table(title=group.title)
+    grid.add_column("steps", justify="right", overflow="fold")
+    for curve in group.curves:
+        grid.add_column(curve.name, justify="right", overflow="fold")
+    for name in ("mean", "minimum", "maximum") if group.published else ():
+        grid.add_column(f"published {name}", justify="right", style="dim", overflow="fold")
+    longest = max(group.curves, key=lambda curve: int(curve.steps[-1])).steps
+    chosen = np.unique(np.linspace(0, len(longest) - 1, min(rows, len(longest))).astype(int))
+    for step in longest[chosen]:
+        cells = [f"{step:,}"]
+        for curve in group.curves:
+            nearest = int(np.abs(curve.steps - step).argmin())
+            near = abs(int(curve.steps[nearest]) - int(step)) < half_phase(longest)
+            cells.append(format_return(curve.returns[nearest]) if near else "")
+        if group.published is not None:
+            cells += [format_return(value) for value in group.published.at(step)]
+        grid.add_row(*cells)
+    return grid
+
+
+def count_inside(curve: Curve, published: PublishedCurve) -> dict[str, int]:
+    """How many phases of a run are inside, above and below the published range."""
+    _, low, high = published.at(curve.steps)
+    above, below = curve.returns > high, curve.returns < low
+    inside = (curve.returns >= low) & (curve.returns <= high)
+    return {"inside": int(inside.sum()), "above": int(above.sum()), "below": int(below.sum())}
+
+
+def sentence(curve: Curve, published: PublishedCurve) -> str:
+    """How a run compares with a published curve."""
+    counts = count_inside(curve, published)
+    if not sum(counts.values()):
+        first, last = published.steps[0], published.steps[-1]
+        return f"{curve.name}: no result at the published steps, {first:,} to {last:,}"
+    mean = published.at(curve.steps[-1:])[0][0]
+    return (
+        f"{curve.name}: {counts['inside']} of {sum(counts.values())} phases between the "
+        f"published minimum and maximum, {counts['above']} above, {counts['below']} below; last "
+        f"return {format_return(curve.returns[-1])}, published mean {format_return(mean)}"
+    )
+
+
+def half_phase(steps: NDArray[np.int64]) -> float:
+    """Half the median distance between the ends of two phases."""
+    return float(np.median(np.diff(steps, prepend=0))) / 2
+
+
+def format_return(value: float) -> str:
+    """A return as text; empty for NaN."""
+    if np.isnan(value):
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}"

@@ -1,1 +1,0 @@
-"""Runs: prepared, trained, watched, and played."""

@@ -1,0 +1,80 @@
+"""Files that are written completely or not at all: text, JSON and named arrays.
+
+Arrays are stored as safetensors, a format that cannot hold code.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yields a temporary path in the same directory, whose file replaces `path` at the end.
+
+    If the block raises, `path` stays as it was and the temporary file is removed. The directory is
+    created if it does not exist.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.part")
+    part.unlink(missing_ok=True)  # It may be a link to something else.
+    try:
+        yield part
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Writes a text file; returns its path."""
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8")
+    return path
+
+
+def write_json(path: Path, content: Any) -> Path:
+    """Writes an indented JSON file; returns its path."""
+    return write_text(path, json.dumps(content, indent=2) + "\n")
+
+
+def write_arrays(path: Path, arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> None:
+    """Writes named arrays and metadata."""
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    # Reshaped because a contiguous copy of a scalar has one axis.
+    contiguous = {name: array.reshape(np.shape(arrays[name])) for name, array in contiguous.items()}
+    try:
+        with replacing(path) as part:
+            save_file(contiguous, part, metadata={"about": json.dumps(about)})
+            part.chmod(0o666 & ~_umask())  # Safetensors makes files private to their owner.
+    except SafetensorError as error:
+        raise OSError(f"{path} could not be written: {error}") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def read_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """The arrays and the metadata of a file."""
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            about = json.loads((file.metadata() or {})["about"])
+            return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
+    except (SafetensorError, KeyError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} holds no agent: {error}") from None

@@ -1,0 +1,58 @@
+"""Runs as the studies read them: settings, curves, and what was published for comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from hyperaction.envs.ids import game_of
+from hyperaction.envs.roms import is_published_otherwise
+from hyperaction.report.curves import PublishedCurve
+from hyperaction.runs import read_metrics
+from hyperaction.studies import atari, physical
+from hyperaction.training.config import run_config
+
+
+def published_curve(config: dict[str, Any]) -> PublishedCurve | None:
+    """The published curve for the agent and environment of a run, if there is one."""
+    return physical.published_curve(config) or atari.published_curve(config)
+
+
+def read_configs(runs: Iterable[Path]) -> tuple[dict[Path, dict[str, Any]], list[str]]:
+    """The settings of the runs that can be read, and an error message for each of the others."""
+    configs, problems = {}, []
+    for run in runs:
+        try:
+            configs[run] = run_config(run)
+        except ValueError as error:
+            problems.append(str(error))
+    return configs, problems
+
+
+def read_curve(run: Path, config: dict[str, Any]) -> list[dict[str, Any]]:
+    """The evaluations of a run, or the returns of its training if there are none.
+
+    Atari games are always scored by training returns, as in all published results.
+    """
+    evaluations = [] if game_of(config["env"]) else read_metrics(run, "eval")
+    return evaluations or [row for row in read_metrics(run, "train") if "return" in row]
+
+
+def version_notes(configs: dict[str, dict[str, Any]]) -> list[str]:
+    """A note on the runs, by name, whose games were published with another version of the game."""
+    names = [
+        name
+        for name, config in configs.items()
+        if game_of(config["env"])
+        and not config["roms"]
+        and published_curve(config)
+        and is_published_otherwise(config["env"])
+    ]
+    if not names:
+        return []
+    shown = names if len(names) <= 3 else [*names[:2], f"{len(names) - 2} more"]
+    return [
+        f"{', '.join(shown)}: the published agents played a different version of this game than "
+        f"ale-py's; train --roms plays it"
+    ]

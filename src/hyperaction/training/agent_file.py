@@ -1,0 +1,96 @@
+"""An agent in a file: what it is, what it learned, and how its actions map to the environment's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.tree_util import keystr, tree_flatten_with_path
+from numpy.typing import NDArray
+
+from hyperaction.agents.config import AgentConfig
+from hyperaction.agents.parts import to_dict
+from hyperaction.agents.presets import AgentName, restored
+from hyperaction.envs import action_maps
+from hyperaction.runs.directory import AGENT_FILE
+from hyperaction.runs.files import read_arrays, write_arrays
+from hyperaction.version import __version__
+
+PREFIX = "agent/"
+"""Begins the names of an agent's arrays, beside those of a checkpoint's other parts."""
+
+
+class AgentFile(NamedTuple):
+    """An agent as it is stored."""
+
+    name: AgentName
+    config: AgentConfig
+    actions: action_maps.ActionMap
+    observation_shape: tuple[int, ...]
+    step: int
+    arrays: dict[str, NDArray[Any]]
+
+    def about(self) -> dict[str, Any]:
+        """What the agent is, ready for JSON: all but its arrays."""
+        return {
+            "hyperaction": __version__,
+            "agent": self.name,
+            "settings": to_dict(self.config),
+            "actions": action_maps.described(self.actions),
+            "observation_shape": self.observation_shape,
+            "step": self.step,
+        }
+
+
+def save(path: Path, agent: AgentFile) -> None:
+    """Writes an agent, whole or not at all."""
+    arrays = {f"{PREFIX}{name}": array for name, array in agent.arrays.items()}
+    write_arrays(path, arrays, agent.about())
+
+
+def load(path: Path, own: Mapping[str, Any] | None = None) -> AgentFile:
+    """Reads an agent from its file, or from the directory of its run.
+
+    Args:
+        path: The file or the directory.
+        own: Parts of the user's own, which are not stored, by name.
+    """
+    file = path / AGENT_FILE if path.is_dir() else path
+    arrays, about = read_arrays(file)
+    own_arrays = {n.removeprefix(PREFIX): a for n, a in arrays.items() if n.startswith(PREFIX)}
+    try:
+        if not own_arrays:
+            raise KeyError("its arrays are named as in another version")
+        return AgentFile(
+            about["agent"],
+            restored(about["agent"], about["settings"], own),
+            action_maps.restored(about["actions"]),
+            tuple(about["observation_shape"]),
+            about["step"],
+            own_arrays,
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        version = about.get("hyperaction", "another program")
+        raise ValueError(f"{file} was written by {version} and cannot be read: {error}") from None
+
+
+def arrays_of(tree: Any) -> dict[str, NDArray[Any]]:
+    """The arrays of a pytree by their paths in it."""
+    leaves, _ = tree_flatten_with_path(tree)
+    return {keystr(path): np.asarray(leaf) for path, leaf in leaves}
+
+
+def filled(template: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+    """A pytree like the template with these arrays in their places."""
+    leaves, structure = tree_flatten_with_path(template)
+    found = []
+    for path, leaf in leaves:
+        array = arrays.get(keystr(path))
+        if array is None or array.shape != leaf.shape:
+            there = "missing" if array is None else f"of shape {array.shape}, not {leaf.shape}"
+            raise ValueError(f"the saved agent is another: its array {keystr(path)} is {there}")
+        found.append(jax.numpy.asarray(array, leaf.dtype))
+    return jax.tree.unflatten(structure, found)

@@ -1,0 +1,24 @@
+"""Assembles an agent for an environment, for commands and for Python alike."""
+
+from __future__ import annotations
+
+import jax
+
+from hyperaction.agents.config import AgentConfig
+from hyperaction.agents.ddpg import DDPGAgent
+from hyperaction.agents.q_learning import QLearningAgent
+from hyperaction.envs.vector import Environments
+from hyperaction.envs.wrapper import Factored
+from hyperaction.training.memory import check_fits
+
+
+def assemble(
+    config: AgentConfig, env: Environments | Factored
+) -> tuple[QLearningAgent | DDPGAgent, str]:
+    """The agent for an environment, and what there is to say about the memory that it takes.
+
+    What does not fit the environment or this machine is refused.
+    """
+    agent = config.build(env.actions.sizes, env.observation_shape)
+    jax.eval_shape(agent.init, jax.random.key(0))  # The network must fit the observations.
+    return agent, check_fits(config, env, agent.action_length)

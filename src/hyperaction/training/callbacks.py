@@ -1,0 +1,69 @@
+"""Callbacks: called as training goes, and able to stop it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hyperaction.runs.loggers import Logger, by_kind
+from hyperaction.training.episodes import Episode
+
+if TYPE_CHECKING:
+    from hyperaction.training.trainer import Trainer
+
+
+class Callback:
+    """Called as training goes; override what you need. Returning False stops training."""
+
+    def on_start(self, trainer: Trainer) -> bool | None:
+        """Training begins."""
+
+    def on_step(self, trainer: Trainer) -> bool | None:
+        """A step in every environment, with its learning, is done."""
+
+    def on_episode(self, trainer: Trainer, episode: Episode) -> bool | None:
+        """An episode ended."""
+
+    def on_phase(self, trainer: Trainer, metrics: dict[str, float]) -> bool | None:
+        """A phase of training ended."""
+
+    def on_evaluation(self, trainer: Trainer, metrics: dict[str, float]) -> bool | None:
+        """An evaluation ended."""
+
+    def on_next_phase(self, trainer: Trainer) -> bool | None:
+        """The next phase begins: a run can be resumed from here."""
+
+
+class EveryStep(Callback):
+    """A function that is called with the trainer after every step."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def on_step(self, trainer: Trainer) -> bool | None:
+        """Calls the function."""
+        return self.function(trainer)
+
+
+class LogTo(Callback):
+    """Logs phases and evaluations."""
+
+    def __init__(self, logger: Logger) -> None:
+        self.logger = logger
+
+    def on_phase(self, trainer: Trainer, metrics: dict[str, float]) -> bool | None:
+        """Logs the phase."""
+        self.logger.log(by_kind("train", metrics), trainer.step)
+        return None
+
+    def on_evaluation(self, trainer: Trainer, metrics: dict[str, float]) -> bool | None:
+        """Logs the evaluation."""
+        self.logger.log(by_kind("eval", metrics), trainer.step)
+        return None
+
+
+def as_callbacks(given: Any) -> list[Callback]:
+    """One callback, a function, or several of them, as a list of callbacks."""
+    several: Sequence[Any]
+    several = given if isinstance(given, list | tuple) else [] if given is None else [given]
+    return [each if isinstance(each, Callback) else EveryStep(each) for each in several]

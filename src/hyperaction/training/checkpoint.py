@@ -1,0 +1,54 @@
+"""Checkpoints of a trainer: the states of its parts, and what is new in replay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hyperaction.runs.checkpoints import Checkpoint, Checkpoints, Growth
+from hyperaction.runs.state import join, split
+from hyperaction.training.trainer import Trainer
+
+
+class TrainerCheckpoints:
+    """Writes a trainer's checkpoints, each with what has come to replay since the last."""
+
+    def __init__(self, store: Checkpoints) -> None:
+        self.store = store
+        self._saved: dict[str, int] = {}
+        """How many entries of each of replay's streams are stored."""
+
+    def write(self, trainer: Trainer, run: dict[str, Any], about: dict[str, Any]) -> Path:
+        """Writes a checkpoint; the file with its arrays, which is an agent's file too.
+
+        Args:
+            trainer: What is saved.
+            run: What else the run needs to resume.
+            about: What the agent is.
+        """
+        plain, arrays = split(trainer.state_dict())
+        streams = trainer.replay.streams
+        state = {
+            **run,
+            "trainer": plain,
+            "streams": {name: stream.added for name, stream in streams.items()},
+        }
+        growth = {}
+        for name, stream in streams.items():
+            first = max(self._saved.get(name, 0), stream.oldest)
+            growth[name] = Growth(first, stream.added, stream.oldest, stream.between)
+        file = self.store.write(state, arrays, growth, about)
+        self._saved = dict(state["streams"])
+        return file
+
+    def restore(self, trainer: Trainer, checkpoint: Checkpoint) -> bool:
+        """Puts a trainer back to a checkpoint; whether its environment is there too."""
+        streams, state = trainer.replay.streams, checkpoint.state
+        for piece in checkpoint.replay:
+            streams[piece.stream].refill(piece.first, piece.read())
+        for name, stream in streams.items():
+            if stream.added != state["streams"][name]:
+                wanted = state["streams"][name]
+                raise ValueError(f"the checkpoint's {name} has {stream.added} entries of {wanted}")
+        self._saved = dict(state["streams"])
+        return trainer.load_state_dict(join(state["trainer"], checkpoint.arrays))

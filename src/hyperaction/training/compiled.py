@@ -1,0 +1,145 @@
+"""An agent's functions, compiled once."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+from jaxtyping import PRNGKeyArray
+from numpy.typing import NDArray
+
+from hyperaction.agents.batch import Batch, UpdateInfo
+from hyperaction.agents.config import AgentConfig
+from hyperaction.agents.exploration import Explorer
+
+
+class Agent(Protocol):
+    """The functions of an agent; its state is all that it learns and remembers, one pytree."""
+
+    @property
+    def config(self) -> AgentConfig:
+        """What the trainer needs to know."""
+        ...
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """The shape of an observation."""
+        ...
+
+    @property
+    def action_length(self) -> int:
+        """Numbers in an action."""
+        ...
+
+    @property
+    def action_dtype(self) -> type[np.generic]:
+        """Their type."""
+        ...
+
+    def explorer(self, num_envs: int, rng: np.random.Generator) -> Explorer:
+        """The exploration for so many environments."""
+        ...
+
+    def init(self, key: PRNGKeyArray) -> Any:
+        """The initial state."""
+        ...
+
+    def act(self, state: Any, observation: Any, mask: Any) -> jax.Array:
+        """The greedy action."""
+        ...
+
+    def update(self, state: Any, batch: Batch) -> tuple[Any, UpdateInfo]:
+        """One update on a batch."""
+        ...
+
+    def update_target(self, state: Any) -> Any:
+        """The target network follows the online network."""
+        ...
+
+
+@jax.tree_util.register_pytree_node_class
+class FlatState:
+    """A pytree stored as its leaves: modules take longer to flatten than to compute with."""
+
+    def __init__(self, tree: Any) -> None:
+        self.leaves, self.structure = jax.tree.flatten(tree)
+
+    @property
+    def tree(self) -> Any:
+        """The pytree itself."""
+        return jax.tree.unflatten(self.structure, self.leaves)
+
+    def tree_flatten(self) -> tuple[list[Any], Any]:
+        """As JAX asks."""
+        return self.leaves, self.structure
+
+    @classmethod
+    def tree_unflatten(cls, structure: Any, leaves: Any) -> FlatState:
+        """As JAX asks."""
+        flat = object.__new__(cls)
+        flat.leaves, flat.structure = list(leaves), structure
+        return flat
+
+
+class Compiled:
+    """An agent's functions, compiled once; its state is donated to those that change it."""
+
+    def __init__(self, agent: Agent) -> None:
+        def act(state: FlatState, observations: Any, masks: Any) -> jax.Array:
+            return jax.vmap(agent.act, in_axes=(None, 0, 0))(state.tree, observations, masks)
+
+        def update(state: FlatState, batch: Batch) -> tuple[FlatState, UpdateInfo]:
+            new, info = agent.update(state.tree, batch)
+            return FlatState(new), info
+
+        def update_and_act(
+            state: FlatState, batch: Batch, observations: Any, masks: Any
+        ) -> tuple[FlatState, UpdateInfo, jax.Array]:
+            new, info = update(state, batch)
+            return new, info, act(new, observations, masks)
+
+        self.init = jax.jit(lambda key: agent.init(key))
+        self.act = jax.jit(act)
+        self.update = jax.jit(update, donate_argnums=0, compiler_options=_in_place())
+        self.update_and_act = jax.jit(
+            update_and_act, donate_argnums=0, compiler_options=_in_place()
+        )
+        self.update_target = jax.jit(
+            lambda state: FlatState(agent.update_target(state.tree)), donate_argnums=0
+        )
+
+
+@cache
+def _in_place() -> dict[str, Any]:
+    """What keeps XLA from copying the parameters that an update changes in place.
+
+    Not every version of XLA knows it.
+    """
+    options = {"xla_cpu_copy_insertion_use_region_analysis": True}
+    try:
+        jax.jit(lambda x: x, compiler_options=options).lower(0.0).compile()
+    except (RuntimeError, ValueError):
+        return {}
+    return options
+
+
+class DivergedError(RuntimeError):
+    """Learning that produced a number that is not finite."""
+
+
+def check_actions(actions: NDArray[Any], state: FlatState, masks: Any) -> NDArray[Any]:
+    """The actions, if all can be taken.
+
+    Where values are not finite, or a mask allows nothing, the maximiser gives -1.
+    """
+    if actions.dtype == np.int32:
+        usable = not actions.size or actions.min() >= 0
+    else:
+        usable = bool(np.isfinite(actions).all())
+    if usable:
+        return actions
+    if masks is None or not all(bool(np.isfinite(leaf).all()) for leaf in state.leaves):
+        raise DivergedError("the agent has diverged: its values are not finite")
+    raise ValueError("an action mask leaves no joint action in a state where one is needed")

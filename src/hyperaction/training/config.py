@@ -1,0 +1,246 @@
+"""The configuration of a run: what to train, where and for how long."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from hyperaction.agents.config import AgentConfig
+from hyperaction.agents.parts import to_dict, with_changes
+from hyperaction.agents.presets import (
+    AGENTS,
+    AgentName,
+    PresetName,
+    config_for,
+    restored,
+    with_rank,
+)
+from hyperaction.arguments import (
+    Option,
+    Positional,
+    blame,
+    check_required,
+    flags_of,
+    options_of,
+    resolve,
+    scan,
+    show_help,
+)
+from hyperaction.envs.ids import game_of
+from hyperaction.errors import SettingError, unknown
+from hyperaction.runs.directory import read_config
+from hyperaction.runs.loggers import LOGGERS
+
+if TYPE_CHECKING:
+    from hyperaction.envs.guard import Guard
+    from hyperaction.envs.vector import Environments
+    from hyperaction.envs.wrapper import Factored
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Train an agent on a Gymnasium environment.
+
+    Phases of training alternate with evaluations in an environment of their own. The defaults shown
+    are those of the environment, agent and preset given beside --help, and the settings shown are
+    those of the chosen parts. A setting may be given by the last part of its name where that is
+    unambiguous: --learning-rate for --optimiser.learning-rate.
+    """
+
+    env: Annotated[str, Positional("ENV")]
+    """A Gymnasium id, or module:Id."""
+    config: AgentConfig = field(metadata={"hidden": True})
+    """The agent's own settings."""
+    agent: AgentName = "hgqn"
+    """The agent."""
+    preset: PresetName = "physical"
+    """The paper's settings for physical control or for Atari, or modern ones that learn faster;
+    where the environment is a game of ALE/, atari is the default."""
+    rank: int = 0
+    """All hyperedges up to this order, instead of --orders; 0 leaves --orders."""
+    steps: int = 1_000_000
+    """Environment steps to train for; the episode under way may finish."""
+    phase_steps: int = 10_000
+    """Steps of training between evaluations, at least; phases are whole episodes."""
+    evaluation_steps: int = 5_000
+    """Steps of an evaluation, at least; it is whole episodes; 0 leaves evaluations out."""
+    checkpoint_steps: int = 0
+    """Steps between checkpoints within a phase; 0 saves only where a phase begins."""
+    num_envs: int = 1
+    """Environments that are stepped together; all their steps count, and there are as many
+    updates per step as with one."""
+    seed: int = 0
+    """Where all random numbers come from."""
+    out: Path = Path("results/run")
+    """The directory for the run."""
+    fresh: bool = False
+    """Move a run that is in the directory aside, and start over."""
+    loggers: tuple[str, ...] = tuple(LOGGERS)
+    """Where metrics go besides metrics.jsonl; none for nothing else."""
+    env_timeout: float = 600.0
+    """Seconds that a step or reset of the environment may take before the run stops; 0: any."""
+    max_episode_steps: int = 0
+    """The environment's time limit; 0 is its own."""
+    roms: str = ""
+    """A directory with cartridges of Atari games, instead of those that come with ale-py."""
+    bins: tuple[int, ...] = (5,)
+    """Sub-actions per dimension of a Box action space: one number, or one per dimension."""
+    action_shape: tuple[int, ...] = ()
+    """The sizes that a Discrete action space is the product of."""
+
+    def __post_init__(self) -> None:
+        ones = dict.fromkeys(("steps", "phase_steps", "num_envs"), 1)
+        zeros = ("evaluation_steps", "checkpoint_steps", "max_episode_steps", "rank")
+        for name, least in (ones | dict.fromkeys(zeros, 0)).items():
+            if getattr(self, name) < least:
+                raise SettingError(f"`{name}` must be at least {least}, not {getattr(self, name)}")
+        if not 0 <= self.seed < 2**63:
+            raise SettingError(f"`seed` must be from 0 to 2^63 - 1, not {self.seed}")
+        if not 0 <= self.env_timeout < math.inf:
+            raise SettingError(f"`env_timeout` must be a number of seconds, not {self.env_timeout}")
+        for name in self.loggers:
+            if name not in LOGGERS:
+                raise SettingError(f"`loggers`: {unknown('logger', name, LOGGERS)}")
+        if self.roms and not game_of(self.env):
+            raise SettingError(f"`roms` is for games of ALE/, not {self.env}")
+        if self.roms and self.num_envs > 1:
+            raise SettingError(f"`roms` plays one game at a time, not `num_envs` {self.num_envs}")
+        _ = self.agent_config  # What cannot combine is refused now.
+
+    @property
+    def agent_config(self) -> AgentConfig:
+        """The agent's settings, with `rank` written out as orders."""
+        return with_rank(self.agent, self.config, self.rank) if self.rank else self.config
+
+    def make_env(self, guard: Guard | None = None) -> Factored:
+        """One environment of the run, with its calls inside a guard."""
+        from hyperaction.envs.make import make  # Most mistakes are reported before Gymnasium loads.
+
+        return make(
+            self.env,
+            bins=self.bins,
+            action_shape=self.action_shape,
+            real_actions=self.config.continuous,
+            max_episode_steps=self.max_episode_steps,
+            roms=self.roms,
+            guard=guard,
+        )
+
+    def make_envs(self, guard: Guard | None = None) -> Environments:
+        """The environments that a run trains in."""
+        from hyperaction.envs.make import make_vector
+        from hyperaction.envs.vector import Single
+
+        if self.num_envs == 1:
+            return Single(self.make_env(guard))
+        limit = self.max_episode_steps
+        return make_vector(self.env, self.num_envs, self.make_env, guard, limit)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every setting that changes results, ready for JSON."""
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in NOT_IN_CONFIG}
+        if self.roms:
+            own["roms"] = str(Path(self.roms).resolve())
+        return {**own, "settings": to_dict(self.agent_config)}
+
+
+NOT_IN_CONFIG = (
+    "config", "rank", "out", "fresh", "loggers", "env_timeout", "checkpoint_steps", "roms",
+)  # fmt: skip
+"""Options that are not stored with a run, as they change nothing in its results; and cartridges,
+which are stored where there are any."""
+
+RUNS: dict[PresetName, dict[str, Any]] = {
+    "physical": {},
+    "modern": {},
+    "atari": {
+        "steps": 50_000_000,
+        "phase_steps": 250_000,
+        "evaluation_steps": 0,
+        "checkpoint_steps": 25_000,
+    },
+}
+"""What a preset changes of a run."""
+
+
+def default_preset(env: str) -> PresetName:
+    """The preset for an environment: Atari's for games, else that of physical control."""
+    return "atari" if game_of(env) else "physical"
+
+
+def parse_train(args: Sequence[str], command: str = "train") -> TrainConfig:
+    """The run that arguments describe, given in any order."""
+    with blame(command):
+        wants_help = any(arg in ("-h", "--help") for arg in args)
+        given = scan(_all_flags(), [arg for arg in args if arg not in ("-h", "--help")])
+        assert given is not None
+        agent, preset = _named(given, "--agent", "hgqn"), _named(given, "--preset", "")
+        env = _named(given, "ENV", "")
+        preset = preset or default_preset(env)
+        base = config_for(agent, preset)  # type: ignore[arg-type]
+        config = with_changes(base, _chosen_parts(base, given))
+        known = [*_run_options(preset, agent), *options_of(type(config), config, group="agent")]
+        if wants_help:
+            show_help(command, TrainConfig.__doc__ or "", known)
+        values = resolve(known, given)
+        check_required(known, values)
+        own = {each.name for each in fields(TrainConfig)}
+        changes = {name: value for name, value in values.items() if name not in own}
+        options = {name: value for name, value in values.items() if name in own}
+        options = {"agent": agent, "preset": preset} | RUNS[preset] | options  # type: ignore
+        return TrainConfig(config=with_changes(config, changes), **options)
+
+
+def _run_options(preset: str, agent: str) -> Iterator[Option]:
+    """The options of a run, with what the preset changes of them."""
+    changed = {"preset": preset, "agent": agent} | RUNS[preset]  # type: ignore[index]
+    for each in options_of(TrainConfig):
+        yield replace(each, default=changed.get(each.name, each.default))
+
+
+def _all_flags() -> dict[str, Option]:
+    """Every flag of any agent and any of its parts, so that one parse understands all of them."""
+    options = {each.name: each for each in options_of(TrainConfig)}
+    short: dict[str, Option] = {}
+    for kind in dict.fromkeys(type(config) for config in AGENTS.values()):
+        for each in _with_all_parts(kind):
+            options.setdefault(each.name, each)
+            if "." in each.name:
+                end = each.name.rsplit(".", 1)[-1]
+                short.setdefault(end, replace(each, name=end))
+    return flags_of((short | options).values())
+
+
+def _with_all_parts(kind: type[Any]) -> Iterator[Option]:
+    yield from options_of(kind)
+    for each in fields(kind):
+        for part in each.metadata.get("registry", {}).values():
+            yield from options_of(part, prefix=f"{each.name}.")
+
+
+def _named(given: Any, flag: str, default: str) -> str:
+    return given[flag][0] if given.get(flag) else default
+
+
+def _chosen_parts(config: AgentConfig, given: Any) -> dict[str, Any]:
+    """The parts that were chosen by name, such as --optimiser rmsprop."""
+    names = [each.name for each in fields(config) if "registry" in each.metadata]
+    return {name: given[f"--{name}"][0] for name in names if f"--{name}" in given}
+
+
+def run_config(out: Path) -> dict[str, Any]:
+    """The settings of a run as they were written, if a run can have them."""
+    config = read_config(out)
+    try:
+        settings = restored(config["agent"], config["settings"])
+        limit = config.setdefault("max_episode_steps", 0)
+        if type(limit) is not int or limit < 0:
+            raise ValueError(f"max_episode_steps is {limit!r}")
+        if type(roms := config.setdefault("roms", "")) is not str:
+            raise ValueError(f"roms is {roms!r}")
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(f"{out / 'config.json'} is damaged: {error}") from None
+    return {**config, "settings": to_dict(settings)}

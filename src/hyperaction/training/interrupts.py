@@ -1,0 +1,51 @@
+"""Interrupts: Ctrl-C, SIGTERM and a closed terminal ask to stop; a second time at once."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+
+
+class StoppedError(Exception):
+    """Work that was asked to stop and can be resumed."""
+
+
+@contextmanager
+def stoppable(
+    on_stop: Callable[[], None] = lambda: None,
+    *,
+    signals: tuple[signal.Signals, ...] = SIGNALS,
+    is_busy: Callable[[], bool] = lambda: False,
+) -> Iterator[Callable[[], bool]]:
+    """Gives a function that says whether a stop was asked for; asked twice, it stops at once.
+
+    Args:
+        on_stop: Called when a stop is asked for.
+        signals: What asks for it.
+        is_busy: Whether stopping at once would leave something broken; then it is not done.
+    """
+    asked: list[int] = []
+
+    def ask(number: int, frame: Any) -> None:
+        if not asked:
+            asked.append(number)
+            on_stop()
+        elif not is_busy():
+            raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False  # Signals go to the main thread.
+        return
+    before = {number: signal.signal(number, ask) for number in signals}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,155 @@
+"""What a run writes as it trains: metrics, checkpoints, progress."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from hyperaction.runs.directory import AGENT_FILE, Run
+from hyperaction.runs.progress import Progress, read_progress, write_progress
+from hyperaction.training.agent_file import AgentFile
+from hyperaction.training.callbacks import Callback
+from hyperaction.training.checkpoint import TrainerCheckpoints
+from hyperaction.training.config import TrainConfig
+from hyperaction.training.loop import is_complete
+from hyperaction.training.trainer import Trainer
+
+OnProgress = Callable[[Progress], None]
+"""Called with how far a run is."""
+
+REPORT_EVERY_S, WRITE_EVERY_S, SPEED_WINDOW_S = 0.5, 2.0, 30.0
+"""Seconds between reports, between writes, and over which speed is measured."""
+
+
+class Recorder(Callback):
+    """Writes a run's metrics, and a checkpoint when a phase begins."""
+
+    def __init__(
+        self,
+        run: Run,
+        checkpoints: TrainerCheckpoints,
+        config: TrainConfig,
+        on_saved: Callable[[], None],
+    ) -> None:
+        self.run, self.checkpoints, self.config = run, checkpoints, config
+        self.on_saved = on_saved
+        self.last_step: int | None = None
+        """The step of the last checkpoint."""
+
+    def where_to_resume(self) -> str:
+        """Where a run that failed resumes."""
+        if self.last_step is None:
+            return "there is no checkpoint yet, so the same command starts over"
+        return (
+            f"the last good checkpoint is at step {self.last_step:,}; rerun the same command to "
+            f"resume from it"
+        )
+
+    def on_step(self, trainer: Trainer) -> bool | None:
+        """Saves the run in the middle of a long phase."""
+        interval = self.config.checkpoint_steps
+        since = trainer.step - max(trainer.phase.first, self.last_step or 0)
+        # Once a phase has its steps it may be over now, which is known only later.
+        inside = trainer.step - trainer.phase.first < self.config.phase_steps
+        if interval and since >= interval and inside and trainer.step < self.config.steps:
+            self.save(trainer)
+        return None
+
+    def on_phase(self, trainer: Trainer, metrics: dict[str, float]) -> bool | None:
+        """Logs the phase."""
+        self.run.log("train", metrics)
+        return None
+
+    def on_evaluation(self, trainer: Trainer, metrics: dict[str, float]) -> bool | None:
+        """Logs the evaluation."""
+        self.run.log("eval", metrics)
+        return None
+
+    def on_next_phase(self, trainer: Trainer) -> bool | None:
+        """Saves the run."""
+        self.save(trainer)
+        return None
+
+    def save(self, trainer: Trainer) -> None:
+        """Writes a checkpoint, and its agent as a file of its own name."""
+        env, agent = trainer.env, trainer.agent
+        about = AgentFile(
+            self.config.agent, agent.config, env.actions, env.observation_shape, trainer.step, {}
+        ).about()
+        run = {"metrics": self.run.metrics_mark()}
+        _link(self.checkpoints.write(trainer, run, about), self.run.out / AGENT_FILE)
+        self.last_step = trainer.step
+        self.on_saved()
+
+
+def _link(file: Path, name: Path) -> None:
+    """Gives a file another name, in place of what has it; nothing is copied where it can be."""
+    part = name.with_name(name.name + ".part")
+    part.unlink(missing_ok=True)
+    try:
+        os.link(file, part)
+    except OSError:
+        shutil.copyfile(file, part)
+    os.replace(part, name)
+
+
+class ProgressReporter(Callback):
+    """Reports the progress now and then, and writes it to a file for others."""
+
+    def __init__(self, out: Path, steps: int, on_progress: OnProgress) -> None:
+        self.out, self.steps, self.on_progress = out, steps, on_progress
+        self.last_return: float | None = None
+        self._history: deque[tuple[float, int]] = deque()
+        self._reported = self._written = -math.inf
+
+    def on_start(self, trainer: Trainer) -> bool | None:
+        """Reports the start."""
+        if self.last_return is None:
+            self.last_return = read_progress(self.out).last_return
+        self.report(trainer)
+        return None
+
+    def on_step(self, trainer: Trainer) -> bool | None:
+        """Reports, if the last report is some time ago."""
+        now = time.monotonic()
+        if now - self._reported >= REPORT_EVERY_S:
+            self._reported = now
+            self.on_progress(self._progress(trainer, now))
+        if now - self._written >= WRITE_EVERY_S:
+            self._written = now
+            write_progress(self.out, self._progress(trainer, now))
+        return None
+
+    def on_evaluation(self, trainer: Trainer, metrics: dict[str, float]) -> bool | None:
+        """Remembers the return."""
+        self.last_return = metrics["return"]
+        return None
+
+    def on_phase(self, trainer: Trainer, metrics: dict[str, float]) -> bool | None:
+        """Remembers the return, until that of an evaluation is known."""
+        self.last_return = metrics.get("return", self.last_return)
+        return None
+
+    def on_next_phase(self, trainer: Trainer) -> bool | None:
+        """Reports the end of the phase."""
+        self.report(trainer)
+        return None
+
+    def report(self, trainer: Trainer) -> None:
+        """Reports and writes the progress now."""
+        progress = self._progress(trainer, time.monotonic())
+        self.on_progress(progress)
+        write_progress(self.out, progress)
+
+    def _progress(self, trainer: Trainer, now: float) -> Progress:
+        self._history.append((now, trainer.step))
+        while len(self._history) > 2 and now - self._history[0][0] > SPEED_WINDOW_S:
+            self._history.popleft()
+        then, first = self._history[0]
+        speed = (trainer.step - first) / max(now - then, 1e-9)
+        return Progress(trainer.step, speed, self.last_return, is_complete(trainer, self.steps))

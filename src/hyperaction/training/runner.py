@@ -1,0 +1,93 @@
+"""A run in its directory: all of `hyperaction train` but what a terminal shows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from hyperaction.envs.guard import EnvironmentFaultError
+from hyperaction.errors import SettingError
+from hyperaction.runs.directory import Run
+from hyperaction.runs.remote import Mirror, cache_folder, url_of
+from hyperaction.training.config import TrainConfig
+from hyperaction.training.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from hyperaction.training.compiled import Agent
+    from hyperaction.training.recorder import OnProgress
+
+
+def run(
+    config: TrainConfig,
+    on_ready: Callable[[Agent], None] = lambda agent: None,
+    on_progress: OnProgress = lambda progress: None,
+    on_message: Callable[[str], None] = lambda message: None,
+) -> None:
+    """Trains as configured, from the last checkpoint if there is one.
+
+    Args:
+        config: What to train, where, and for how long.
+        on_ready: Called with the agent once nothing is wrong with the configuration.
+        on_progress: Called with how far the run is.
+        on_message: Called with what a person should know.
+    """
+
+    def late(call: str) -> Exception:
+        limit = f"{config.env_timeout:g} s (--env-timeout)"
+        return EnvironmentFaultError(f"the environment's {call} took more than {limit}")
+
+    _use_one_thread()
+    url = url_of(config.out)
+    if not url and config.out.exists() and not config.out.is_dir():
+        raise SettingError(f"`out` {config.out} is a file, not a directory")
+    if url and config.fresh:
+        raise SettingError("`fresh` is for directories of this machine; name another `out`")
+    mirror = Mirror(url, cache_folder(url)) if url else None
+    with ExitStack() as held:
+        watchdog = held.enter_context(Watchdog(config.env_timeout, late))
+        env = config.make_env(watchdog)
+        config.agent_config.hypergraph(env.sizes)
+        # JAX takes a while to load: mistakes are reported before.
+        from hyperaction.training.assembly import assemble
+        from hyperaction.training.session import Session
+
+        agent, memory = assemble(config.agent_config, env)
+        env.close()
+        out = config.out
+        if mirror is not None:
+            mirror.pull()
+            out = mirror.folder
+        directory = held.enter_context(
+            Run(
+                out,
+                config.as_dict(),
+                fresh=config.fresh,
+                loggers=config.loggers,
+                on_message=on_message,
+            )
+        )
+        if mirror is not None:
+            mirror.push()  # An address that cannot be written to fails now.
+        on_ready(agent)
+        on_message(memory)
+        session = Session(config, agent, watchdog, on_progress, on_message)
+        session.train(directory, mirror.push if mirror else lambda: None)
+    if mirror is not None:
+        mirror.push()
+
+
+ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
+
+
+def _use_one_thread() -> None:
+    """Before JAX computes anything: results are the same on any number of cores.
+
+    A run can so be resumed elsewhere, and with networks of this size threads gain nothing.
+    """
+    # XLA splits loops by the number of threads, which changes how their sums are rounded.
+    os.environ.setdefault("PJRT_NPROC", "1")
+    flags = os.environ.get("XLA_FLAGS", "")
+    if ONE_THREAD.split("=")[0] not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} {ONE_THREAD}".strip()

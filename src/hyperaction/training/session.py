@@ -1,0 +1,111 @@
+"""One session of a run: from where the last one stopped to the end, an interrupt or a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hyperaction.envs.guard import EnvironmentFaultError, Guard
+from hyperaction.envs.vector import Environments, Single
+from hyperaction.runs.checkpoints import Checkpoints
+from hyperaction.runs.directory import Run
+from hyperaction.training.checkpoint import TrainerCheckpoints
+from hyperaction.training.compiled import Agent, DivergedError
+from hyperaction.training.config import TrainConfig
+from hyperaction.training.evaluator import Evaluator
+from hyperaction.training.interrupts import StoppedError, stoppable
+from hyperaction.training.loop import is_complete, train
+from hyperaction.training.recorder import OnProgress, ProgressReporter, Recorder
+from hyperaction.training.trainer import Trainer
+
+
+class FailedError(RuntimeError):
+    """A run that cannot continue by itself."""
+
+
+class Session:
+    """Trains a run until it is complete, stopped or failed.
+
+    Args:
+        config: What to train, and for how long.
+        agent: The agent.
+        guard: What surrounds the calls of the environment, such as a watchdog.
+        on_progress: Called with how far the run is.
+        on_message: Called with what a person should know.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        agent: Agent,
+        guard: Guard,
+        on_progress: OnProgress,
+        on_message: Callable[[str], None],
+    ) -> None:
+        self.config, self.agent, self.guard = config, agent, guard
+        self.on_progress, self.on_message = on_progress, on_message
+
+    def make_envs(self) -> Environments:
+        """New environments to train in."""
+        return self.config.make_envs(self.guard)
+
+    def make_evaluation_env(self) -> Environments:
+        """A new environment to evaluate in."""
+        return Single(self.config.make_env(self.guard))
+
+    def train(self, run: Run, on_saved: Callable[[], None]) -> None:
+        """Trains in a run's directory; `on_saved` is called after every checkpoint."""
+        store = Checkpoints(run.out)
+        checkpoint, problems = store.latest()
+        for problem in problems:
+            self.on_message(f"{problem}; an earlier one is used" if checkpoint else problem)
+        if checkpoint is None and run.had_checkpoint():
+            raise ValueError(
+                f"{run.out} holds results but no checkpoint that can be used (--fresh starts over)"
+            )
+        checkpoints = TrainerCheckpoints(store)
+        recorder = Recorder(run, checkpoints, self.config, on_saved)
+        trainer: Trainer | None = None
+        try:
+            trainer = Trainer(self.agent, self.make_envs, self.config.seed)
+            if checkpoint is None:
+                set_aside = run.resume()
+            else:
+                if not checkpoints.restore(trainer, checkpoint):
+                    self.on_message(
+                        "the environment is not deterministic: a new episode begins, and results "
+                        "will differ from those of a run that was never stopped"
+                    )
+                recorder.last_step = trainer.step
+                set_aside = run.resume(checkpoint.state["metrics"], trainer.step)
+                self.on_message(f"resuming from step {trainer.step:,}")
+            if set_aside is not None:
+                self.on_message(
+                    f"metrics.jsonl is not as the last checkpoint left it; it is kept as "
+                    f"{set_aside.name}"
+                )
+            self._train(trainer, recorder)
+        except DivergedError as error:
+            when = "" if trainer is None else f" (at step {trainer.step:,})"
+            raise FailedError(f"{error}{when}; {recorder.where_to_resume()}") from error
+        except EnvironmentFaultError as error:
+            when = "at its start" if trainer is None else f"after step {trainer.step:,}"
+            raise FailedError(f"{error}, {when}; {recorder.where_to_resume()}") from error
+
+    def _train(self, trainer: Trainer, recorder: Recorder) -> None:
+        config = self.config
+        evaluator = Evaluator(self.agent, trainer.compiled, self.make_evaluation_env)
+        reporter = ProgressReporter(recorder.run.out, config.steps, self.on_progress)
+        with stoppable() as should_stop:
+            train(
+                trainer,
+                config.steps,
+                [recorder, reporter],
+                evaluator=evaluator if config.evaluation_steps else None,
+                phase_steps=config.phase_steps,
+                evaluation_steps=config.evaluation_steps,
+                should_stop=should_stop,
+            )
+            if should_stop() and not is_complete(trainer, config.steps):
+                recorder.save(trainer)
+                reporter.report(trainer)
+                raise StoppedError(f"stopped at step {trainer.step:,} and saved")

@@ -1,0 +1,254 @@
+"""The trainer: an agent in its environments, with everything that changes as it learns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperaction.agents.batch import Batch
+from hyperaction.agents.targets import with_update
+from hyperaction.envs.resumable import Resumable
+from hyperaction.envs.vector import Environments, Steps
+from hyperaction.errors import SettingError
+from hyperaction.replay.buffer import ReplayBuffer, Step
+from hyperaction.training.agent_file import arrays_of, filled
+from hyperaction.training.compiled import (
+    Agent,
+    Compiled,
+    DivergedError,
+    FlatState,
+    check_actions,
+)
+from hyperaction.training.episodes import Episode, summary
+
+LOSS_INTERVAL = 100
+"""Steps between readings of the loss: each one waits for the update."""
+
+
+class Phase:
+    """What has happened since the last evaluation."""
+
+    def __init__(self, number: int, first: int) -> None:
+        self.number, self.first = number, first
+        """Which phase it is, and the step before its first."""
+        self.episodes: list[Episode] = []
+        self.losses: list[float] = []
+        self.over = False
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything."""
+        return vars(self) | {"episodes": [list(episode) for episode in self.episodes]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restores what `state_dict` gave."""
+        vars(self).update(state)
+        self.episodes = [Episode(*episode) for episode in state["episodes"]]
+
+
+class Trainer:
+    """An agent in its environments, with everything that changes as it learns.
+
+    Args:
+        agent: The functions of the agent.
+        env: Its environments, or a function that makes them. With a function they are made again
+            for every phase, so that a run can be resumed exactly.
+        seed: Where all random numbers come from.
+    """
+
+    def __init__(
+        self, agent: Agent, env: Environments | Callable[[], Environments], seed: int
+    ) -> None:
+        self.agent, self.config, self.seed = agent, agent.config, seed
+        init, act, replay = (int(word) for word in np.random.SeedSequence(seed).generate_state(3))
+        self.env: Environments | Resumable
+        if callable(env):
+            self.env = Resumable(env, self.env_seed(0))
+        else:
+            self.env = env
+            env.reset(self.env_seed(0))
+        self.explorer = agent.explorer(self.env.num_envs, np.random.default_rng(act))
+        self.compiled = Compiled(agent)
+        self.state = FlatState(self.compiled.init(jax.random.key(init)))
+        self.replay = ReplayBuffer(
+            self.config,
+            self.env,
+            action_length=agent.action_length,
+            action_dtype=agent.action_dtype,
+            mask_length=None if self.env.mask is None else self.env.mask.shape[1],
+            num_envs=self.env.num_envs,
+            rng=np.random.default_rng(replay),
+        )
+        self.step = 0
+        self.is_updating = False
+        """Whether the state has been handed to a program that has not returned the new one."""
+        self.replay_empty_at = 0
+        """The step at which replay was empty: learning starts so many steps later."""
+        self.phase = Phase(0, 0)
+        self.loss: jax.Array | None = None
+        self.totals, self.lengths = [0.0] * self.env.num_envs, [0] * self.env.num_envs
+        self.next_greedy: jax.Array | None = None
+        """The greedy actions for the next step, if the last update has computed them already."""
+
+    def env_seed(self, phase: int, *, evaluation: bool = False) -> int:
+        """The seed of the environment that a phase, or its evaluation, begins with."""
+        words = np.random.SeedSequence([self.seed, phase, int(evaluation)]).generate_state(1)
+        return int(words[0])
+
+    def begin_phase(self) -> None:
+        """Begins the next phase, in new environments if they can be made."""
+        self.phase = Phase(self.phase.number + 1, self.step)
+        if isinstance(self.env, Resumable):
+            self.env.remake(self.env_seed(self.phase.number))
+            self._drop_episodes()
+
+    def _drop_episodes(self) -> None:
+        """Drops episodes that did not end."""
+        self.replay.drop_unfinished()
+        self.next_greedy = None
+        for env_index in range(self.env.num_envs):
+            self._begin_episode(env_index)
+
+    def _begin_episode(self, env_index: int) -> None:
+        self.totals[env_index], self.lengths[env_index] = 0.0, 0
+        self.explorer.begin_episode(env_index)
+
+    def advance(self) -> list[Episode]:
+        """One step in every environment, and the learning that goes with it; ended episodes."""
+        observations = self.env.observation
+        actions = self.explorer.explore(self.step, self.env.mask, self._greedy)
+        result = self.env.step(actions)
+        ended: list[Episode] = []
+        first = self.step
+        for env_index in range(self.env.num_envs):
+            if not result.is_transition[env_index]:
+                continue
+            self.step += 1
+            self.totals[env_index] += float(result.reward[env_index])
+            self.lengths[env_index] += 1
+            step = _step_of(env_index, observations, actions, result)
+            self.replay.add(env_index, step)
+            if step.terminated or step.truncated:
+                ended.append(Episode(self.totals[env_index], self.lengths[env_index]))
+                self._begin_episode(env_index)
+        self.next_greedy = None
+        self._learn(range(first + 1, self.step + 1))
+        self.phase.episodes += ended
+        return ended
+
+    def metrics(self) -> dict[str, float]:
+        """What to log of the phase."""
+        metrics = summary(self.step, self.phase.episodes) | self.explorer.metrics(self.step)
+        if self.phase.losses:
+            metrics["loss"] = float(np.mean(self.phase.losses))
+        return metrics
+
+    def continue_from(self, tree: Any, step: int) -> None:
+        """Takes over what an agent had learned by a step; replay fills up again first."""
+        self.state, self.step, self.replay_empty_at = FlatState(tree), step, step
+        self.phase.first = step
+
+    def _greedy(self) -> NDArray[Any]:
+        if self.next_greedy is None:
+            self.next_greedy = self.compiled.act(self.state, self.env.observation, self.env.mask)
+        return check_actions(np.asarray(self.next_greedy), self.state, self.env.mask)
+
+    def _learn(self, steps: range) -> None:
+        """As many updates as these steps ask for, however many environments took them."""
+        config = self.config
+        due = [step for step in steps if step - self.replay_empty_at > config.learning_starts]
+        if len(self.replay) < config.batch_size:  # Transitions over n steps come n steps later.
+            if due and self.replay.is_full:
+                raise SettingError(
+                    f"`buffer_size` {config.buffer_size} holds {len(self.replay)} transitions, "
+                    f"fewer than `batch_size` {config.batch_size}"
+                )
+            return
+        updates = [step for step in due if step % config.train_frequency == 0]
+        copies = not with_update(config.target)
+        for step in due:
+            if updates and step % config.train_frequency == 0:
+                self._update(and_act=step == updates[-1])
+            if copies and config.target.is_due(step):
+                self.is_updating = True
+                self.state = self.compiled.update_target(self.state)
+                self.is_updating = False
+            if step % LOSS_INTERVAL == 0 and self.loss is not None:
+                self._log_loss()
+
+    def _update(self, *, and_act: bool) -> None:
+        batch = Batch(*self.replay.sample(self.config.batch_size))  # type: ignore[arg-type]
+        self.is_updating = True
+        if and_act:
+            self.state, info, self.next_greedy = self.compiled.update_and_act(
+                self.state, batch, self.env.observation, self.env.mask
+            )
+        else:
+            self.state, info = self.compiled.update(self.state, batch)
+        self.is_updating = False
+        self.replay.update_priorities(info.losses)
+        self.loss = info.loss
+
+    def _log_loss(self) -> None:
+        loss = float(np.asarray(self.loss))
+        if not np.isfinite(loss):
+            raise DivergedError(f"the agent has diverged: its loss is {loss}")
+        self.phase.losses.append(loss)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but replay's streams."""
+        arrays = arrays_of(self.state.tree)
+        for name, array in arrays.items():
+            if name.startswith(".online") and not np.isfinite(array).all():
+                raise DivergedError(f"the agent has diverged: its parameter {name} is not finite")
+        return {
+            "step": self.step,
+            "replay_empty_at": self.replay_empty_at,
+            "loss": None if self.loss is None else float(self.loss),
+            "totals": self.totals,
+            "lengths": self.lengths,
+            # Computed again by itself, it might differ in a last bit.
+            "next_greedy": None if self.next_greedy is None else np.asarray(self.next_greedy),
+            "agent": arrays,
+            "replay": self.replay.state_dict(),
+            "explorer": self.explorer.state_dict(),
+            "phase": self.phase.state_dict(),
+            "env": self.env.state_dict() if isinstance(self.env, Resumable) else None,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> bool:
+        """Restores what `state_dict` gave, after replay's streams.
+
+        Whether the environment is back where it was; one that is not deterministic, or was not
+        made here, begins a new episode.
+        """
+        self.state = FlatState(filled(self.state.tree, state["agent"]))
+        self.step, self.replay_empty_at = state["step"], state["replay_empty_at"]
+        self.totals, self.lengths = list(state["totals"]), list(state["lengths"])
+        self.loss = None if state["loss"] is None else jax.numpy.float32(state["loss"])
+        self.replay.load_state_dict(state["replay"])
+        self.explorer.load_state_dict(state["explorer"])
+        self.phase.load_state_dict(state["phase"])
+        if not isinstance(self.env, Resumable) or not self.env.load_state_dict(state["env"]):
+            self._drop_episodes()
+            return False
+        greedy = state["next_greedy"]
+        self.next_greedy = None if greedy is None else jax.numpy.asarray(greedy)
+        return True
+
+
+def _step_of(
+    env_index: int, observations: NDArray[Any], actions: NDArray[Any], result: Steps
+) -> Step:
+    return Step(
+        observations[env_index],
+        actions[env_index],
+        float(result.reward[env_index]),
+        result.observation[env_index],
+        bool(result.terminated[env_index]),
+        bool(result.truncated[env_index]),
+        None if result.mask is None else result.mask[env_index],
+    )

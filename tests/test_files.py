@@ -1,0 +1,56 @@
+"""Files are written completely or not at all."""
+
+import json
+import stat
+
+import numpy as np
+import pytest
+
+from hyperaction.runs.files import read_arrays, replacing, write_arrays, write_json, write_text
+
+
+def test_a_file_is_replaced_when_the_block_ends(tmp_path):
+    file = tmp_path / "new folder" / "file.txt"
+    for text in ("first", "second"):
+        with replacing(file) as part:
+            part.write_text(text)
+            assert part.parent == file.parent
+            assert not file.exists() or file.read_text() == "first"
+        assert file.read_text() == text
+        assert [path.name for path in file.parent.iterdir()] == ["file.txt"]
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, error):
+    file = write_text(tmp_path / "file.txt", "old")
+
+    def fail():
+        with replacing(file) as part:
+            part.write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert file.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_rename_that_fails_leaves_nothing_behind(tmp_path):
+    folder = tmp_path / "taken"
+    (folder / "inner").mkdir(parents=True)
+    with pytest.raises(OSError, match="directory"):
+        write_json(folder, {"a": 1})
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    assert json.loads(write_json(tmp_path / "a.json", {"é": [1.5]}).read_text()) == {"é": [1.5]}
+    arrays = {"scalar": np.float32(3), "strided": np.arange(6).reshape(2, 3).T}
+    write_arrays(tmp_path / "a.safetensors", arrays, {"about": "all"})
+    loaded, about = read_arrays(tmp_path / "a.safetensors")
+    assert about == {"about": "all"}
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(loaded[name], array)
+        assert loaded[name].shape == array.shape
+    modes = {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
+    assert len(modes) == 1  # Arrays are as readable as other files.
