@@ -10,7 +10,7 @@ import pytest
 
 from hyperaction.runs.progress import read_progress
 from tests.killing import metrics
-from tests.test_sweeps import sweep, wait_for
+from tests.sweeps.test_sweeps import sweep, wait_for
 
 pytest.importorskip("ray")
 

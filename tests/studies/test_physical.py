@@ -36,7 +36,7 @@ def test_runs_find_what_was_published_for_them():
     assert published_curve({**CONFIG, "env": "CartPole-v1"}) is None
 
 
-REFERENCE = Path(__file__).parent.parent.parent / "shared" / "reference" / "physical_published.csv"
+REFERENCE = Path(__file__).parents[3] / "shared" / "reference" / "physical_published.csv"
 
 
 @pytest.mark.skipif(not REFERENCE.exists(), reason="the authors' files are not beside the project")

@@ -15,7 +15,7 @@ import pytest
 from hyperaction import Hypergraph, cli
 from hyperaction.analysis.explain import Explanation
 from hyperaction.analysis.rollout import Rollout
-from tests.test_table import write
+from tests.report.test_tables import write
 
 CHROMIUM = shutil.which("chromium")
 NAME = '<script>alert(1)</script> & "quotes"'

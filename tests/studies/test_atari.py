@@ -59,7 +59,7 @@ def test_zaxxon_and_stargunner_lead_and_chopper_command_trails():
     assert bars[-1].relative == pytest.approx(-0.12, abs=0.005)
 
 
-REFERENCE = Path(__file__).parent.parent.parent / "shared" / "reference"
+REFERENCE = Path(__file__).parents[3] / "shared" / "reference"
 needs_reference = pytest.mark.skipif(
     not REFERENCE.exists(), reason="the authors' files are not beside the project"
 )

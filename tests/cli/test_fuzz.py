@@ -43,7 +43,7 @@ def no_run(monkeypatch, tmp_path):
 
     monkeypatch.setattr(runner, "Run", begin)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "tests").symlink_to(Path(__file__).parent)
+    (tmp_path / "tests").symlink_to(Path(__file__).parents[1])
 
 
 TOGETHER = settings(

@@ -1,0 +1,64 @@
+"""Which way the planner takes, and why."""
+
+import jax
+import pytest
+
+from hyperaction import Hypergraph, Sum, make_mixer, maximiser
+from tests.maximise.problems import plan
+
+
+@pytest.mark.parametrize(
+    ("hypergraph", "mixer", "name"),
+    [
+        (Hypergraph.complete((5,) * 40, 1), "sum", "decentralised"),
+        (Hypergraph.complete((5,) * 40, 1), "qmix", "decentralised"),
+        (Hypergraph.complete((5,) * 3, 1), "universal", "enumeration"),
+        (Hypergraph.complete((5,) * 40, 1), "universal", "sampling"),
+        (Hypergraph.complete((5,) * 8, 2), "monotonic", "enumeration"),
+        (Hypergraph.complete((5,) * 8, 3), "monotonic-linear", "elimination"),
+        (Hypergraph((5,) * 6, [(0, 1), (2, 3), (3, 4), (5,)]), "mean", "components"),
+        (Hypergraph.complete((5,) * 17, 2), "sum", "ascent"),
+    ],
+)
+def test_the_planner_takes_the_cheapest_exact_way_and_says_why(hypergraph, mixer, name):
+    made = make_mixer(mixer, num_edges=hypergraph.num_edges, features=2, key=jax.random.key(0))
+    best = maximiser(hypergraph, made)
+    assert best.name == name
+    assert best.exact == (name not in ("ascent", "sampling"))
+    assert best.explain().startswith(f"{name} ({'exact' if best.exact else 'approximate'}, about ")
+    assert best.cost > 0
+
+
+def test_a_larger_budget_buys_exactness():
+    hypergraph = Hypergraph.complete((5,) * 8, 2)
+    assert maximiser(hypergraph).exact
+    assert not maximiser(hypergraph, budget=1e3).exact
+    assert "budget of 1,000 adds" in maximiser(hypergraph, budget=1e3).explain()
+
+
+@pytest.mark.parametrize(
+    ("way", "hypergraph", "mixer", "message"),
+    [
+        ("eliminate", Hypergraph.complete((2, 2), 2), Sum(), "did you mean 'elimination'"),
+        ("decentralised", Hypergraph.complete((2, 2), 2), Sum(), r"rank 1 \(this is rank 2\)"),
+        ("elimination", Hypergraph.complete((5,) * 17, 2), Sum(), "elimination cannot fit"),
+        ("enumeration", Hypergraph.complete((5,) * 17, 2), Sum(), "762,939,453,125 joint actions"),
+        ("branch-and-bound", Hypergraph.complete((2,) * 3, 3), Sum(), "rank 2 at most"),
+    ],
+)
+def test_ways_that_do_not_fit_are_refused_with_what_would(way, hypergraph, mixer, message):
+    with pytest.raises(ValueError, match=message):
+        maximiser(hypergraph, mixer, way=way)
+
+
+def test_sums_only_ways_refuse_other_mixers():
+    mixer = make_mixer("universal", num_edges=3, features=1, key=jax.random.key(0))
+    for way in ("elimination", "components", "ascent", "branch-and-bound"):
+        with pytest.raises(ValueError, match=f"{way} needs a mixer that is a weighted sum"):
+            maximiser(Hypergraph.complete((2, 2), 2), mixer, way=way)
+
+
+def test_planning_large_sparse_hypergraphs_finds_the_cheap_program():
+    hypergraph = Hypergraph((5,) * 400, [(v, v + 1) for v in range(399)])
+    assert plan(hypergraph).cost < 30_000
+    assert not plan(Hypergraph.complete((3,) * 38, 3)).exact

@@ -1,0 +1,115 @@
+"""Agents in Python: callbacks, files, messages."""
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from hyperaction.api import BDQN, DDPG, DQN, HGQN
+from hyperaction.training.callbacks import Callback
+from tests.training.envs import TINY, Aiming, Climbing, Counting
+
+pytestmark = pytest.mark.usefixtures("shared_programs")
+
+
+def test_callbacks_are_called_and_can_stop():
+    class Seen(Callback):
+        def __init__(self):
+            self.steps, self.episodes = 0, []
+
+        def on_step(self, trainer):
+            self.steps += 1
+
+        def on_episode(self, trainer, episode):
+            self.episodes.append(episode)
+            return len(self.episodes) < 3
+
+    seen, every = Seen(), []
+    agent = HGQN(Counting(), **TINY).learn(100, [seen, lambda trainer: every.append(trainer)])
+    assert agent.step == seen.steps == len(every) == 12
+    assert [tuple(episode) for episode in seen.episodes] == [(4.0, 4)] * 3
+    assert agent.learn(5).step == 17
+
+
+@pytest.mark.parametrize("kind", [HGQN, BDQN, DDPG])
+def test_a_saved_agent_acts_the_same(kind, tmp_path):
+    small = {"hidden": (8, 8), "batch_size": 4, "learning_starts": 20}
+    agent = kind(Aiming(), **small).learn(60)
+    file = tmp_path / "new" / "agent.safetensors"
+    agent.save(file)
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+    loaded, resumed = kind.load(file), kind.load(file, Aiming())
+    observations = np.random.default_rng(0).uniform(-1, 1, (5, 2))
+    expected = agent.act(observations)
+    assert expected.shape == (5, 2)
+    np.testing.assert_array_equal(loaded.act(observations), expected)
+    np.testing.assert_array_equal(resumed.act(observations[0]), expected[0])
+    assert Aiming.action_space.contains(loaded.act(observations[0]))
+    assert loaded.step == 60
+    assert resumed.learn(30).step == 90
+    with pytest.raises(ValueError, match="without an environment cannot learn"):
+        loaded.learn(1)
+    other = DQN if kind is not DQN else HGQN
+    with pytest.raises(ValueError, match=f"holds the agent {kind.name}, not dqn"):
+        other.load(file)
+    with pytest.raises(ValueError, match=r"shape \(2,\), this one has \(3,\)"):
+        loaded.act(np.zeros(3))
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(ValueError, match="holds no agent"):
+        kind.load(file)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: HGQN(Aiming(), learning_rat=1.0),
+            "unknown setting 'learning_rat'; did you mean 'learning_rate'",
+        ),
+        (lambda: DQN(Aiming(), rank=2), "dqn has only the hyperedge of all vertices"),
+        (lambda: DDPG(Aiming(), rank=2), "ddpg has no hyperedges"),
+        (lambda: HGQN(Aiming(), rank=2, edges=[(0, 1)]), "rank 2 and edges 0,1: give one"),
+        (lambda: HGQN(Aiming(), preset="fast"), "unknown preset 'fast'; choose from physical"),  # type: ignore[arg-type]
+        (lambda: HGQN(Blocked(), **TINY).learn(9), "leaves no joint action"),
+        (lambda: DDPG(Masked()).learn(1), "ddpg cannot obey an action mask"),
+        (lambda: HGQN(Counting(), **TINY).act([0.0], np.zeros(4)), "leaves no joint action"),
+        (lambda: HGQN(Counting(), **TINY).evaluate(Aiming()), "takes observations of shape"),
+        (lambda: HGQN(Counting(), **TINY).evaluate(Climbing()), "actions are not those of the"),
+        (lambda: DDPG(Counting()), "ddpg acts in a Box of real numbers"),
+        (lambda: HGQN(Aiming(), rank=3), "order 3 on 2 vertices"),
+        (lambda: HGQN.load("nowhere"), "there is no file nowhere"),
+    ],
+)
+def test_mistakes_in_python_name_the_argument(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+class Blocked(Counting):
+    """Allows nothing from the third step on."""
+
+    @property
+    def info(self):
+        return {"action_mask": np.full(4, self.count % 100 < 2)}
+
+
+class Masked(Aiming):
+    def reset(self, *, seed=None, options=None):
+        return super().reset(seed=seed)[0], {"action_mask": np.ones(2, bool)}
+
+
+@pytest.mark.parametrize("space", [spaces.Discrete(5), spaces.Dict({"a": spaces.Discrete(3)})])
+def test_agents_act_on_observations_as_the_environment_gives_them(space):
+    class Odd(Counting):
+        observation_space = space
+
+        def reset(self, *, seed=None, options=None):
+            _, info = super().reset(seed=seed)
+            return space.sample(), info
+
+        def step(self, action):
+            _, *others = super().step(action)
+            return space.sample(), *others
+
+    env = Odd()
+    agent = HGQN(env, **TINY).learn(10)
+    assert env.action_space.contains(agent.act(space.sample()))
