@@ -1,6 +1,6 @@
 """An environment that breaks its promises in the way that the variable FAULT names.
 
-It does so in the 30th step of the second phase: of the fourth that is made, after one to look at,
+One that is slow always is. The others break them in the 30th step of the second phase: of the fourth that is made, after one to look at,
 one for the first phase and one for its evaluation.
 """
 
@@ -36,6 +36,8 @@ class Faulty(gymnasium.Env):
     def step(self, action):
         self.length += 1
         self.left -= 1
+        if os.environ.get("FAULT") == "slow":
+            time.sleep(0.002)
         fault = os.environ.get("FAULT") if self.left == 0 else None
         observation, reward = self._observation(), float(sum(action))
         if fault == "raises":

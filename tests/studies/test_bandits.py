@@ -20,7 +20,7 @@ from hyperaction.studies.bandits.prediction import Predictor, init, train
 from hyperaction.studies.bandits.problem import ACTIVATIONS, reward_function
 from hyperaction.studies.bandits.settings import MODELS
 
-TINY = ("--sizes", "2", "3", "--trials", "3", "--iterations", "12")
+TINY = ("--sizes", "2", "3", "--trials", "3", "--iterations", "10")
 
 
 def command(*args):
@@ -49,7 +49,7 @@ def test_the_study_writes_every_error_and_draws_them(study):
         for size in (2, 3)
         for model in MODELS
         for trial in range(3)
-        for iteration in range(1, 13)
+        for iteration in range(1, 11)
     }
     assert {tuple(row[:4]) for row in rows} == expected
     assert len(rows) == len(expected)
@@ -65,14 +65,14 @@ def test_the_summary_is_computed_from_the_errors(study):
     out, _ = study
     summary = json.loads((out / "summary.json").read_text())
     rows = [line.split(",") for line in (out / "rms.csv").read_text().splitlines()[1:]]
-    last = [float(row[4]) for row in rows if row[:2] == ["3", "sum-r2"] and row[3] == "12"]
+    last = [float(row[4]) for row in rows if row[:2] == ["3", "sum-r2"] and row[3] == "10"]
     (entry,) = [
         entry
         for entry in summary["last_iteration"]
         if (entry["size"], entry["model"]) == (3, "sum-r2")
     ]
     assert entry["mean"] == pytest.approx(np.mean(last), rel=1e-4)
-    assert summary["settings"] == {"trials": 3, "iterations": 12, "seed": 3}
+    assert summary["settings"] == {"trials": 3, "iterations": 10, "seed": 3}
     assert len(summary["findings"]) == 3
     assert sorted(summary["order"]["3"]) == sorted(MODELS)
 
@@ -161,7 +161,7 @@ def test_a_damaged_cell_is_named(study, tmp_path):
 def test_training_in_pieces_equals_training_at_once():
     keys = jax.random.split(jax.random.key(0), 2)
     rewards = jnp.asarray(np.stack([reward_function(3, (0, trial)) for trial in range(2)]))
-    fresh = jax.vmap(lambda key: init(MODELS["universal-r2"], 3, key))
+    fresh = jax.jit(jax.vmap(lambda key: init(MODELS["universal-r2"], 3, key)))
     _, whole = train(fresh(keys), rewards, keys, jnp.asarray(0), 4)
     learners, first = train(fresh(keys), rewards, keys, jnp.asarray(0), 2)
     _, second = train(learners, rewards, keys, jnp.asarray(2), 2)
@@ -174,7 +174,7 @@ def test_training_equals_one_slow_update_after_the_other(name):
     key = jax.random.key(1)
     rewards = jnp.asarray(reward_function(3, (1,)))
     model = MODELS[name]
-    predictor = Predictor(model, 3, key)
+    predictor = jax.jit(lambda key: Predictor(model, 3, key))(key)
     hypergraph = predictor.hypergraph
     edges = {"tabular": 1, "r1": 3, "r2": 6, "r3": 7}[name.split("-")[-1]]
     assert hypergraph.num_edges == edges
@@ -192,7 +192,7 @@ def test_training_equals_one_slow_update_after_the_other(name):
     for step in range(100):
         predictor, state = slow_update(predictor, state, step)
     expected = np.sqrt(np.mean((predictor(actions) - rewards) ** 2))
-    learners = jax.vmap(lambda key: init(model, 3, key))(key[None])
+    learners = jax.jit(jax.vmap(lambda key: init(model, 3, key)))(key[None])
     _, errors = train(learners, rewards[None], key[None], jnp.asarray(0), 1)
     np.testing.assert_allclose(errors, [[expected]], rtol=1e-4)
 

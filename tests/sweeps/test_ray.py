@@ -15,7 +15,7 @@ from tests.sweeps.test_sweeps import sweep, wait_for
 pytest.importorskip("ray")
 
 CELLS = ["tests.faulty-Faulty-v0/two/seed-0", "tests.faulty-Faulty-v0/two/seed-1"]
-STEPS = "12000"
+STEPS = "4000"
 
 CLUSTER = """
 import json, sys
@@ -32,8 +32,14 @@ two.shutdown()
 def cluster():
     """The address of two nodes, and the processes of the second."""
     command = [sys.executable, "-c", CLUSTER]
+    environ = os.environ | {"FAULT": "slow"}  # So that both nodes are seen at work.
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command,
+        env=environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     ) as process:
         yield json.loads(process.stdout.readline())
         process.stdin.close()
@@ -44,7 +50,6 @@ def test_a_node_that_dies_costs_no_result(cluster, tmp_path):
     out = tmp_path / "sweep"
     process = sweep(out, "--ray", address, "--only", "*/two/*", "--steps", STEPS)
     cells = [out / cell for cell in CELLS]
-    # The window is wide: nodes do not start at the same time.
     wait_for(lambda: all(500 < read_progress(cell).step < int(STEPS) for cell in cells), process)
     for number in second:  # As when its power fails.
         os.kill(number, signal.SIGKILL)
