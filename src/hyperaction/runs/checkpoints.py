@@ -166,9 +166,13 @@ class Checkpoints:
     def _free_number(self, new: list[Range]) -> int:
         """The number of the next checkpoint: after all others, and not that of any other file."""
         number = max(self._numbers(), default=0) + 1
-        while any(os.path.lexists(self.folder / name) for name in _names(number, new)):
+        while self._is_taken(number, _names(number, new)):
             number += 1
         return number
+
+    def _is_taken(self, number: int, names: list[str]) -> bool:
+        paths = [self._manifest(number), *(self.folder / name for name in names)]
+        return any(os.path.lexists(f"{path}{end}") for path in paths for end in ("", ".part"))
 
     def _numbers(self) -> list[int]:
         found = self.folder.glob("checkpoint-*.json") if self.folder.is_dir() else []
