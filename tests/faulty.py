@@ -6,6 +6,8 @@ one for the first phase and one for its evaluation.
 
 import ctypes
 import os
+import shutil
+import signal
 import time
 
 import gymnasium
@@ -30,6 +32,8 @@ class Faulty(gymnasium.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
+        if os.environ.get("FAULT") == "reset":
+            raise KeyError("no simulator")
         self.length = 0
         return self._observation(), {}
 
@@ -62,6 +66,10 @@ class Faulty(gymnasium.Env):
             return observation, reward, False, {}
         if fault == "markup":
             raise RuntimeError("bad [/red] tag \x1b[2J" + "!" * 1000)
+        if fault == "hangs up":
+            signal.raise_signal(signal.SIGHUP)
+        if fault == "removes":
+            shutil.rmtree(os.environ["OUT"])
         if fault == "dies":
             os._exit(11)
         return observation, reward, False, self.length == 10, {}

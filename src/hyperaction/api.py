@@ -120,9 +120,9 @@ class BaseAgent:
         callbacks = as_callbacks(callback) + ([LogTo(logger)] if logger is not None else [])
         until, trainer = self.trainer.step + steps, self.trainer
         ctrl_c = (signal.SIGINT,)
-        # An interrupt waits for the end of the step: in the middle of an update, the old state is
-        # gone and the new one not there yet.
-        with stoppable(signals=ctrl_c, is_busy=lambda: trainer.is_updating) as should_stop:
+        # The first interrupt waits for the end of the step, and the second for the end of its
+        # update, in whose middle the old state is gone and the new one not there yet.
+        with stoppable(signals=ctrl_c, is_busy=lambda: trainer.is_busy) as should_stop:
             train(
                 trainer,
                 until,
@@ -162,6 +162,7 @@ class BaseAgent:
         rng = np.random.default_rng()
         explorer = self.agent.explorer(len(batch), rng)
         chosen = explorer.explore(self.step, masks, lambda: self._greedy(batch, masks))
+        check_actions(chosen, self.agent, masks)
         return self._as_env_actions(chosen, single), state
 
     def act(self, observation: Any, mask: Any = None) -> Any:
@@ -172,11 +173,11 @@ class BaseAgent:
             mask: What is allowed, per sub-action or per entry of the hyperedges' tables.
         """
         batch, masks, single = self._batch(observation, mask)
-        return self._as_env_actions(self._greedy(batch, masks), single)
+        chosen = check_actions(self._greedy(batch, masks), self.agent, masks)
+        return self._as_env_actions(chosen, single)
 
     def _greedy(self, batch: NDArray[Any], masks: NDArray[np.bool_] | None) -> NDArray[Any]:
-        state = self._flat_state
-        return check_actions(np.asarray(self.compiled.act(state, batch, masks)), state, masks)
+        return np.asarray(self.compiled.act(self._flat_state, batch, masks))
 
     def _as_env_actions(self, chosen: NDArray[Any], single: bool) -> Any:
         actions = [self.actions(action) for action in chosen]

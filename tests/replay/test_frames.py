@@ -18,7 +18,7 @@ from hyperaction.replay.frames import FrameRing
 from hyperaction.replay.n_step import NStep
 from hyperaction.replay.priorities import Priorities
 from hyperaction.runs import checkpoints as checkpoints_module
-from hyperaction.runs.checkpoints import Checkpoints, Growth
+from hyperaction.runs.checkpoints import Checkpoints
 from hyperaction.training.loop import train
 from hyperaction.training.trainer import Trainer
 
@@ -214,7 +214,7 @@ def test_a_replay_too_small_for_its_stacks_is_refused():
 def test_frames_come_back_from_checkpoints_in_pieces(tmp_path, capacity, monkeypatch):
     monkeypatch.setattr(checkpoints_module, "MAX_PIECE", 10)
     games, ring, n_step = Games(1, 4, "zero", 0), FrameRing(capacity, (4, SIDE, SIDE), 4, 1), None
-    n_step, encoded, saved = NStep(3, 0.9), None, {"replay": 0, "frames": 0}
+    n_step, encoded = NStep(3, 0.9), None
     checkpoints = Checkpoints(tmp_path)
     for number in range(120):
         kind = "truncated" if number % 17 == 16 else "step"
@@ -227,12 +227,7 @@ def test_frames_come_back_from_checkpoints_in_pieces(tmp_path, capacity, monkeyp
             ring.add(transition)
         if number % 25 != 24:
             continue
-        replay = {}
-        for name, stream in ring.streams.items():
-            first = max(saved[name], stream.oldest)
-            replay[name] = Growth(first, stream.added, stream.oldest, stream.between)
-            saved[name] = stream.added
-        checkpoints.write({"ring": ring.state_dict()}, {"x": np.zeros(1)}, replay, {})
+        checkpoints.write({"ring": ring.state_dict()}, {"x": np.zeros(1)}, ring.streams, {})
         found, problems = Checkpoints(tmp_path).latest()
         assert not problems
         again = FrameRing(capacity, (4, SIDE, SIDE), 4, 1)

@@ -1,5 +1,9 @@
 """The configuration of a run, from its arguments."""
 
+import re
+from dataclasses import fields
+from typing import get_type_hints
+
 import jax
 import pytest
 from hypothesis import assume, given
@@ -8,8 +12,10 @@ from hypothesis import strategies as st
 import hyperaction
 from hyperaction.agents.parts import to_dict
 from hyperaction.agents.presets import config_for
+from hyperaction.agents.schedules import Linear
 from hyperaction.cli import main
 from hyperaction.envs.make import make_env
+from hyperaction.errors import SettingError
 from hyperaction.networks import NatureCNN
 from hyperaction.runs.directory import flat_settings
 from hyperaction.training.config import parse_train
@@ -108,3 +114,37 @@ def test_mistakes_are_refused_in_one_line(args, message, tmp_path, capsys):
     assert message in printed
     assert printed.count("\n") == 1
     assert not (tmp_path / "run").exists()
+
+
+def real_settings():
+    """Every setting that is a real number, of every part of an agent: what chooses the part."""
+    for agent in ("hgqn", "ddpg"):
+        config = config_for(agent, "physical")
+        parts = [("", {}, type(config))]
+        for each in fields(config):
+            registry = each.metadata.get("registry", {})
+            parts += [(f"{each.name}.", {each.name: name}, registry[name]) for name in registry]
+        for prefix, choice, kind in parts:
+            for name, hint in get_type_hints(kind).items():
+                if name in {each.name for each in fields(kind) if each.init} and "float" in str(
+                    hint
+                ):
+                    yield agent, choice, f"{prefix}{name}"
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "linear:1:0:inf", "linear:nan:0:9"])
+def test_no_setting_that_is_not_finite_is_accepted(value):
+    names = set()
+    for agent, choice, name in real_settings():
+        names.add(name)
+        options = [f"--{part}={chosen}" for part, chosen in choice.items()]
+        flag = f"--{name.replace('_', '-')}"
+        with pytest.raises(ValueError, match=re.escape(flag)):
+            parse_train(["CartPole-v1", "--agent", agent, *options, f"{flag}={value}"])
+        if ":" not in value:
+            with pytest.raises(SettingError, match=re.escape(name)):
+                config_for(agent, "physical", changes=choice | {name: float(value)})
+    assert {"discount", "optimiser.learning_rate", "exploration.scale", "target.rate"} <= names
+    for steps in (float("inf"), float("nan")):
+        with pytest.raises(SettingError, match="finite"):
+            Linear(1.0, 0.0, steps)

@@ -18,6 +18,7 @@ from hyperaction.envs import guard as guards
 from hyperaction.envs.guard import EnvironmentFaultError
 from hyperaction.envs.make import make
 from hyperaction.envs.vector import Single
+from hyperaction.training import recorder
 from tests.faulty import Faulty
 from tests.killing import metrics as metrics
 
@@ -29,9 +30,9 @@ TRAIN = [
 ]  # fmt: skip
 RESUME = "the last good checkpoint is at step 100; rerun the same command to resume from it"
 FAULTS = {
-    "making": "the environment raised KeyError: 'no simulator' in making (faulty.py, line 29)",
+    "making": "the environment raised KeyError: 'no simulator' in making (faulty.py, line 31)",
     "raises": "the environment raised ZeroDivisionError: gravity is zero and more in step "
-    f"(faulty.py, line 42), after step 129; {RESUME}",
+    f"(faulty.py, line 46), after step 129; {RESUME}",
     "nan": "the environment returned the observation nan at [1]; it must be finite, "
     f"after step 129; {RESUME}",
     "hangs": f"the environment's step took more than 1 s (--env-timeout), after step 129; {RESUME}",
@@ -82,6 +83,67 @@ def test_a_faulty_environment_costs_one_line_and_no_result(train, whole, tmp_pat
     assert out.exists() == (fault != "making")
     assert train(out)[0] == 0
     assert metrics(out) == whole
+
+
+def test_a_start_that_fails_leaves_nothing_and_the_corrected_command_works(train, tmp_path):
+    out = tmp_path / "new" / "run"
+    for fault, more in (("making", ()), ("reset", ()), ("", ("--buffer-size", "1e15"))):
+        code, printed = train(out, *more, fault=fault)
+        assert code != 0
+        assert printed.count("\n") == 1
+        assert not list(tmp_path.iterdir())
+    assert train(out, "--seed", "3", "--steps", "50")[0] == 0
+
+
+def test_a_closed_terminal_saves_the_run(train, whole, tmp_path):
+    out = tmp_path / "run"
+    code, printed = train(out, fault="hangs up")
+    assert code == 130
+    assert (
+        printed == "hyperaction: stopped at step 130 and saved; rerun the same command to resume\n"
+    )
+    assert train(out)[0] == 0
+    assert metrics(out) == whole
+
+
+@pytest.mark.parametrize("often", [False, True])
+def test_a_directory_that_is_removed_stops_the_run(train, tmp_path, monkeypatch, often):
+    out = tmp_path / "run"
+    monkeypatch.setenv("OUT", str(out))
+    if often:  # Not only when the phase ends.
+        monkeypatch.setattr(recorder, "WRITE_EVERY_S", 0.0)
+    code, printed = train(out, fault="removes")
+    assert code == 1
+    assert printed == (
+        f"hyperaction: {out}/metrics.jsonl was removed or replaced while the run trained\n"
+    )
+    assert not out.exists()
+
+
+LOSSES = ["--agent", "hg-rainbow", "--buffer-size", "150", "--batch-size", "16"]
+
+
+def test_without_a_part_of_replay_a_run_resumes_and_says_so(train, tmp_path, capsys):
+    out, again = tmp_path / "run", tmp_path / "again"
+    assert train(out, *LOSSES, "--steps", "200")[0] == 0
+    (lost,) = (out / "checkpoints").glob("replay-000001-*")  # Both checkpoints need it.
+    lost.write_bytes(lost.read_bytes()[:-1])
+    shutil.copytree(out, again)
+    capsys.readouterr()
+    assert main([*TRAIN, *LOSSES, "--out", str(out), "--steps", "400"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    message = (
+        f"a part of replay is lost ({lost.name} does not match its checksum): it resumes with the "
+        "100 transitions after that part, and metrics will differ from those of an undamaged run "
+        "resuming from step 200"
+    )
+    assert message in " ".join(printed.out.split())
+    assert [row["step"] for row in metrics(out) if row["kind"] == "eval"] == [100, 200, 300, 400]
+
+    # From there on, stopping changes nothing either.
+    assert train(again, *LOSSES)[0] == train(again, *LOSSES, "--steps", "400")[0] == 0
+    assert metrics(again) == metrics(out)
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_names_the_last_checkpoint(train, tmp_path):

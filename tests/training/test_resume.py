@@ -17,7 +17,7 @@ from hyperaction.cli import main
 from hyperaction.replay.priorities import Priorities
 from hyperaction.replay.ring import Ring, Transition
 from hyperaction.runs import read_arrays
-from hyperaction.runs.checkpoints import Checkpoints, Growth
+from hyperaction.runs.checkpoints import Checkpoints
 from hyperaction.training.config import parse_train
 from tests.killing import KilledError, Killer, metrics, train_in
 
@@ -227,14 +227,11 @@ def transitions(count):
 
 @pytest.mark.parametrize("capacity", [5, 8, 100])
 def test_checkpoints_hold_replay_in_pieces(tmp_path, capacity):
-    ring, checkpoints, saved = Ring(capacity, (2,), 1), Checkpoints(tmp_path), 0
+    ring, checkpoints = Ring(capacity, (2,), 1), Checkpoints(tmp_path)
     for number, transition in enumerate(transitions(20)):
         ring.add(transition)
         if number % 3 == 2:
-            first = max(saved, ring.oldest)
-            growth = Growth(first, ring.added, ring.oldest, ring.between)
-            checkpoints.write({}, {"x": np.array(number)}, {"replay": growth}, {})
-            saved = ring.added
+            checkpoints.write({}, {"x": np.array(number)}, ring.streams, {})
             found, problems = Checkpoints(tmp_path).latest()
             assert not problems
             assert found.arrays["x"] == number

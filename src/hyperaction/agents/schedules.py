@@ -21,7 +21,8 @@ class Linear:
     steps: int
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.first) and math.isfinite(self.last) and self.steps >= 1):
+        is_finite = all(math.isfinite(each) for each in (self.first, self.last, self.steps))
+        if not is_finite or self.steps < 1:
             raise SettingError(f"{self}: a schedule has finite values and at least 1 step")
 
     def __call__(self, step: Any) -> Any:
@@ -40,7 +41,7 @@ class Linear:
             kind, first, last, steps = text.split(":")
             if kind == "linear":
                 return cls(float(first), float(last), int(float(steps)))
-        except ValueError:
+        except (ValueError, OverflowError):
             pass
         raise SettingError(f"'{text}' is not a schedule such as linear:0.001:0:300000")
 

@@ -22,7 +22,7 @@ from hyperaction.envs.vector import Single
 from hyperaction.envs.wrapper import Factored
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.runs.directory import AGENT_FILE
-from hyperaction.training.compiled import FlatState, check_actions
+from hyperaction.training.compiled import check_actions
 from hyperaction.training.config import run_config
 from hyperaction.training.episodes import Episode
 
@@ -127,8 +127,9 @@ def greedy_policy(learner: BaseAgent) -> Policy:
         outputs, action, value = compute(observation, mask)
         if not np.isfinite(outputs).all():
             raise ValueError("the agent's values are not finite: it has diverged")
-        chosen = check_actions(np.asarray(action), FlatState(network), mask)
-        return Decision(np.asarray(outputs), chosen, np.asarray(value))
+        masks = None if mask is None else mask[None]
+        check_actions(np.asarray(action)[None], agent, masks)
+        return Decision(np.asarray(outputs), np.asarray(action), np.asarray(value))
 
     return decide
 

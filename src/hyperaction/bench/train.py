@@ -6,9 +6,10 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hyperaction.agents.presets import config_for
 from hyperaction.agents.q_learning import QLearningAgent
@@ -20,7 +21,7 @@ from hyperaction.envs.action_maps import described
 from hyperaction.envs.make import make
 from hyperaction.envs.vector import Single
 from hyperaction.runs import Run
-from hyperaction.runs.checkpoints import Checkpoints, Growth
+from hyperaction.runs.checkpoints import Checkpoints
 from hyperaction.runs.state import split
 from hyperaction.training.trainer import Trainer
 
@@ -112,6 +113,18 @@ def _shares(split: dict[str, float], acting: float, logging: float) -> dict[str,
     return {"milliseconds": 1e3 * loop, **shares}
 
 
+class _Phases(NamedTuple):
+    """A replay whose phases are all alike."""
+
+    added: int
+    oldest: int
+    phase: dict[str, NDArray[Any]]
+
+    def between(self, first: int, last: int) -> dict[str, NDArray[Any]]:
+        """The transitions of a phase."""
+        return self.phase
+
+
 def _logging(trainer: Trainer) -> float:
     """Seconds per step for metrics, events, checkpoints and new environments."""
     metrics = dict.fromkeys(("step", "episodes", "return", "lowest", "highest", "length"), 1.0)
@@ -129,8 +142,8 @@ def _logging(trainer: Trainer) -> float:
             state, arrays = split(trainer.state_dict())
             first = phase * PHASE
             about = {"actions": described(trainer.env.actions)}
-            growth = Growth(first, first + PHASE, first - 10 * PHASE, lambda *_: replay)
-            checkpoints.write(state, arrays, {"replay": growth}, about)
+            stream = _Phases(first + PHASE, max(0, first - 9 * PHASE), replay)
+            checkpoints.write(state, arrays, {"replay": stream}, about)
             for _ in range(2):  # One for trainer, one for evaluation.
                 env = make(ENV)
                 env.reset(seed=0)

@@ -7,6 +7,7 @@ priorities.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -150,6 +151,14 @@ class ReplayBuffer:
         for n_step in self._n_steps:
             n_step.steps.clear()
         self._last_encoded = [None] * len(self._last_encoded)
+
+    def drop_before(self, numbers: Mapping[str, int]) -> None:
+        """Drops what came before a number of each of these streams: it was lost."""
+        self.ring.drop_before(numbers)
+        self.ring.pop_evicted()
+        self.drop_unfinished()
+        if self.priorities is not None:
+            self.priorities.keep(self.ring.slots)
 
     def sample(self, batch_size: int) -> Batch:
         """A batch of transitions: each as likely as any other, or by priority."""

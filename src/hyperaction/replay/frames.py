@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,15 @@ class Frames:
 
     def __init__(self, capacity: int, shape: tuple[int, ...]) -> None:
         self.capacity, self.added = capacity, 0
+        self.first = 0
+        """The number of the first frame that was not lost with a damaged file."""
         # The last row is the frame of zeros.
         self.array = np.zeros((capacity + 1, *shape), np.uint8)
 
     @property
     def oldest(self) -> int:
         """The number of the oldest frame that is still there."""
-        return max(0, self.added - self.capacity)
+        return max(self.first, self.added - self.capacity)
 
     def add(self, frame: NDArray[np.uint8]) -> int:
         """Stores a frame in place of the oldest; its number."""
@@ -91,7 +94,7 @@ class FrameRing:
     @property
     def is_full(self) -> bool:
         """Whether new frames replace the oldest."""
-        return self.frames.oldest > 0
+        return self.frames.added - self.frames.first > self.frames.capacity
 
     @property
     def streams(self) -> dict[str, Stream]:
@@ -145,6 +148,19 @@ class FrameRing:
             self._evicted.append(slot)
             self.oldest += 1
 
+    @property
+    def slots(self) -> NDArray[np.intp]:
+        """The slots of all transitions that are there."""
+        return np.arange(self.oldest, self.numbers.added) % self.numbers.capacity
+
+    def drop_before(self, numbers: Mapping[str, int]) -> None:
+        """Drops what came before a number of a stream, which was lost, and what needs it."""
+        self.numbers.drop_before(numbers)
+        self.frames.first = numbers.get("frames", self.frames.first)
+        self.frames.added = max(self.frames.added, self.frames.first)
+        self.oldest = max(self.oldest, self.numbers.oldest)
+        self._evict()
+
     def pop_evicted(self) -> list[int]:
         """Slots whose transitions were dropped since this was called last."""
         slots, self._evicted = self._evicted, []
@@ -167,8 +183,15 @@ class FrameRing:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the streams' entries."""
-        return {"oldest": self.oldest, "reach": self.reach}
+        return {
+            "oldest": self.oldest,
+            "reach": self.reach,
+            "numbers": self.numbers.state_dict(),
+            "first_frame": self.frames.first,
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what `state_dict` gave."""
         self.oldest, self.reach = state["oldest"], state["reach"]
+        self.numbers.load_state_dict(state.get("numbers", {}))
+        self.frames.first = state.get("first_frame", 0)

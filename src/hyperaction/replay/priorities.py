@@ -36,6 +36,12 @@ class Priorities:
             nodes = np.unique(nodes // 2)
             self.tree[nodes] = self.tree[2 * nodes] + self.tree[2 * nodes + 1]
 
+    def keep(self, slots: NDArray[np.intp]) -> None:
+        """Takes the priorities of all other slots away."""
+        kept = np.zeros(self.leaves)
+        kept[slots] = self.priorities[slots]
+        self.load_state_dict({"priorities": kept, "largest": self.largest})
+
     @property
     def priorities(self) -> NDArray[np.float64]:
         """The priority of every slot."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -67,6 +68,8 @@ class Ring:
     ) -> None:
         self.capacity = capacity
         self.added = 0
+        self.first = 0
+        """The number of the first transition that was not lost with a damaged file."""
         observation = (capacity, *observation_shape)
         self.arrays = Transitions(
             observation=np.zeros(observation, observation_dtype),
@@ -78,12 +81,12 @@ class Ring:
         )
 
     def __len__(self) -> int:
-        return min(self.added, self.capacity)
+        return self.added - self.oldest
 
     @property
     def is_full(self) -> bool:
         """Whether new transitions replace the oldest."""
-        return self.added >= self.capacity
+        return len(self) >= self.capacity
 
     @property
     def streams(self) -> dict[str, Stream]:
@@ -112,7 +115,17 @@ class Ring:
     @property
     def oldest(self) -> int:
         """The number of the oldest transition that is still there."""
-        return max(0, self.added - self.capacity)
+        return max(self.first, self.added - self.capacity)
+
+    @property
+    def slots(self) -> NDArray[np.intp]:
+        """The slots of all transitions that are there."""
+        return np.arange(self.oldest, self.added) % self.capacity
+
+    def drop_before(self, numbers: Mapping[str, int]) -> None:
+        """Drops what came before a number of a stream, which was lost."""
+        self.first = numbers.get("replay", self.first)
+        self.added = max(self.added, self.first)
 
     def refill(self, first: int, transitions: dict[str, NDArray[Any]]) -> None:
         """Puts transitions back where they were."""
@@ -128,7 +141,7 @@ class Ring:
 
     def draw(self, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """Slots of transitions, each as likely as any other."""
-        return rng.integers(len(self), size=count)
+        return (self.first + rng.integers(len(self), size=count)) % self.capacity
 
     def take(self, slots: NDArray[np.intp]) -> Transitions:
         """The transitions in these slots."""
@@ -138,7 +151,8 @@ class Ring:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the streams' entries."""
-        return {}
+        return {"first": self.first}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what `state_dict` gave."""
+        self.first = state.get("first", 0)

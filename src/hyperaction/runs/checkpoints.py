@@ -1,91 +1,84 @@
 """Checkpoints: whole, verified, and no longer than what is new.
 
 A checkpoint is a manifest that names its files and their checksums; it is written last, so that
-without it nothing counts. Replay only ever grows, so each checkpoint adds files with what has come
-since the one before, and shares the older files with it.
+without it nothing counts. A plan of the files is written in its place first, so that what a crash
+leaves is known to be this run's: only files that its manifests and plans name are ever removed.
+Replay only ever grows, so each checkpoint adds files with what has come since the one before, and
+shares the older files with it.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
-from collections.abc import Callable
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from numpy.typing import NDArray
+from typing import Any, Protocol
 
 from hyperaction.runs.directory import CHECKPOINTS
-from hyperaction.runs.files import read_arrays, write_arrays, write_text
+from hyperaction.runs.files import write_arrays
+from hyperaction.runs.manifests import (
+    Arrays,
+    Checkpoint,
+    DamagedError,
+    Piece,
+    file_sha256,
+    files_of,
+    read_checkpoint,
+    read_manifest,
+    write_manifest,
+    write_plan,
+)
 
 MAX_PIECE = 50_000
 """Entries per file; that many are copied to be written."""
 
-OWN = re.compile(r"(checkpoint-\d+\.json|[a-z]+-\d+(-\d+)?\.safetensors)(\.part)?")
-"""The names of files that checkpoints consist of."""
-
 NUM_KEPT = 2
 """Checkpoints that are kept: the last, and one to fall back on."""
 
-Arrays = dict[str, NDArray[Any]]
+Range = tuple[str, int, int]
+"""A stream, the number of an entry of it, and that of the entry after the last."""
 
 
-class Growth(NamedTuple):
-    """What has come to a stream since the last checkpoint."""
+class Stream(Protocol):
+    """Entries of replay, numbered as they come."""
 
-    first: int
-    """The number of the first entry that has."""
-    last: int
-    """The number of the entry that comes next."""
-    oldest: int
-    """The first entry that the stream still holds."""
-    entries: Callable[[int, int], Arrays]
-    """Gives arrays of the entries from one number to another, in the order they came."""
+    @property
+    def added(self) -> int:
+        """The number of the entry that comes next."""
+        ...
 
+    @property
+    def oldest(self) -> int:
+        """The number of the oldest entry that is still there."""
+        ...
 
-class Piece(NamedTuple):
-    """A part of a stream, in a file that is whole."""
-
-    stream: str
-    first: int
-    """The number of its first entry."""
-    file: Path
-
-    def read(self) -> Arrays:
-        """Its entries; one piece at a time, as all may be more than a machine holds twice."""
-        return read_arrays(self.file)[0]
-
-
-class Checkpoint(NamedTuple):
-    """What a run needs to resume."""
-
-    number: int
-    state: dict[str, Any]
-    """Everything that is not an array, ready for JSON."""
-    arrays: Arrays
-    replay: list[Piece]
-    """What replay holds and no more, in the order it came."""
-
-
-class DamagedError(Exception):
-    """A checkpoint that cannot be used."""
+    def between(self, first: int, last: int) -> Arrays:
+        """Arrays of the entries from one number to another, in the order they came."""
+        ...
 
 
 class Checkpoints:
-    """A run's checkpoints."""
+    """A run's checkpoints.
 
-    def __init__(self, out: Path) -> None:
-        self.folder = out / CHECKPOINTS
-        self._segments: list[dict[str, Any]] = []
-        self._number = 0
-        self._damaged: list[int] = []
+    Args:
+        out: The run's directory.
+        run: What tells this run from others, whose checkpoints are neither used nor removed.
+    """
+
+    def __init__(self, out: Path, run: str = "") -> None:
+        self.folder, self.run = out / CHECKPOINTS, run
+        self._pieces: list[Piece] = []
+        """Replay in the last checkpoint."""
+        self._files: dict[int, list[str]] = {}
+        """The files of each of this run's checkpoints, also of those that were not finished."""
+        self._good: list[int] = []
+        """The checkpoints that can be used."""
 
     def write(
         self,
         state: dict[str, Any],
         arrays: Arrays,
-        replay: dict[str, Growth],
+        replay: Mapping[str, Stream],
         about: dict[str, Any],
     ) -> Path:
         """Writes the next checkpoint; the file with its arrays.
@@ -93,117 +86,116 @@ class Checkpoints:
         Args:
             state: Everything that is not an array.
             arrays: What changes as a whole.
-            replay: What has come to replay's streams since the last checkpoint, by their names.
+            replay: Replay's streams by their names; what is not stored yet is written.
             about: What the file with the arrays says of itself, which makes it an agent's file.
         """
         self.folder.mkdir(exist_ok=True)
-        number = self._number + 1
-        segments = [each for each in self._segments if each["last"] > replay[each["stream"]].oldest]
-        written: list[Path] = []
+        stored = [
+            piece
+            for piece in self._pieces
+            if piece.last > replay[piece.stream].oldest and piece.file.exists()
+        ]
+        new = list(_missing(replay, stored))
+        number = self._free_number(new)
+        names = _names(number, new)
         try:
-            for stream, growth in replay.items():
-                for first in range(growth.first, growth.last, MAX_PIECE):
-                    last = min(first + MAX_PIECE, growth.last)
-                    file = self.folder / f"{stream}-{number:06}-{first}.safetensors"
-                    written.append(file)
-                    write_arrays(file, growth.entries(first, last), {"first": first})
-                    entry = {"stream": stream, "first": first, "last": last}
-                    segments = [*segments, _entry(file) | entry]
-            file = self.folder / f"state-{number:06}.safetensors"
-            written.append(file)
+            write_plan(self._manifest(number), self.run, names)
+            for name, (stream, first, last) in zip(names[1:], new, strict=True):
+                file = self.folder / name
+                write_arrays(file, replay[stream].between(first, last), {"first": first})
+                stored.append(Piece(stream, first, last, file, file_sha256(file)))
+            stored.sort(key=lambda piece: piece.first)
+            file = self.folder / names[0]
             write_arrays(file, arrays, about)
-            manifest = {"state": state, "arrays": _entry(file), "replay": segments}
-            text = json.dumps(manifest)
-            whole = json.dumps({"sha256": _sha256(text.encode()), "checkpoint": text})
-            written.append(self._manifest(number))
-            write_text(self._manifest(number), whole)
+            manifest = {
+                "run": self.run,
+                "state": state,
+                "arrays": {"file": file.name, "sha256": file_sha256(file)},
+                "replay": [piece.as_dict() for piece in stored],
+            }
+            write_manifest(self._manifest(number), manifest)
         except BaseException:
-            for path in written:
-                path.unlink(missing_ok=True)
+            self._remove(number, names)
             raise
-        self._segments, self._number = segments, number
+        self._pieces, self._files[number] = stored, files_of(manifest)
+        self._good.append(number)
         self._prune()
         return file
 
     def latest(self) -> tuple[Checkpoint | None, list[str]]:
-        """The newest checkpoint that is whole, and what is wrong with newer ones."""
+        """The newest checkpoint that is whole, and what is wrong with newer ones.
+
+        Where none is whole, the newest that lacks a part of replay and nothing else.
+        """
         problems: list[str] = []
-        numbers = self._numbers()
-        # The next one gets a number that no damaged one has.
-        self._number = numbers[-1] if numbers else 0
-        for number in reversed(numbers):
+        usable: list[Checkpoint] = []
+        for number in reversed(self._numbers()):
+            is_found = bool(usable) and not usable[-1].damage
             try:
-                checkpoint, segments = self._read(number)
+                manifest = read_manifest(self._manifest(number), self.run)
+                self._files[number] = files_of(manifest)
+                if not is_found and "plan" not in manifest:
+                    usable.append(read_checkpoint(self.folder, number, manifest))
             except DamagedError as damage:
-                problems.append(f"checkpoint {number} is damaged ({damage})")
-                self._damaged.append(number)
-                continue
-            self._segments = segments
-            return checkpoint, problems
-        return None, problems
-
-    def _read(self, number: int) -> tuple[Checkpoint, list[dict[str, Any]]]:
-        try:
-            whole = json.loads(self._manifest(number).read_text())
-            text = whole["checkpoint"]
-            if _sha256(text.encode()) != whole["sha256"]:
-                raise DamagedError("its manifest does not match its checksum")
-            manifest = json.loads(text)
-            arrays = read_arrays(self._verified(manifest["arrays"]))[0]
-            replay = [
-                Piece(str(each["stream"]), int(each["first"]), self._verified(each))
-                for each in manifest["replay"]
-            ]
-            return Checkpoint(number, manifest["state"], arrays, replay), manifest["replay"]
-        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError) as error:
-            # Other errors of the system do not concern the checkpoint, and are raised as they are.
-            raise DamagedError(str(error) or type(error).__name__) from None
-
-    def _verified(self, entry: dict[str, Any]) -> Path:
-        # A name, not a path: what a stranger's manifest points to stays in this folder.
-        file = self.folder / Path(entry["file"]).name
-        if not file.exists():
-            raise DamagedError(f"{file.name} is missing")
-        if _file_sha256(file) != entry["sha256"]:
-            raise DamagedError(f"{file.name} does not match its checksum")
-        return file
+                if not is_found:
+                    problems.append(f"checkpoint {number} is damaged ({damage})")
+        if not usable:
+            return None, problems
+        chosen = usable[0] if usable[-1].damage else usable[-1]
+        for each in usable:
+            if each.number > chosen.number:
+                problems.append(f"checkpoint {each.number} is damaged ({each.damage})")
+        self._pieces, self._good = chosen.replay, [chosen.number]
+        return chosen, problems
 
     def _prune(self) -> None:
-        """Removes files of checkpoints that the kept ones do not need, and nothing else."""
-        for number in self._damaged:
-            self._manifest(number).unlink(missing_ok=True)
-        numbers = self._numbers()
-        for number in numbers[:-NUM_KEPT]:
-            self._manifest(number).unlink(missing_ok=True)
-        needed = {self._manifest(number).name for number in numbers[-NUM_KEPT:]}
-        for number in numbers[-NUM_KEPT:]:
-            try:
-                manifest = json.loads(json.loads(self._manifest(number).read_text())["checkpoint"])
-                entries = [manifest["arrays"], *manifest["replay"]]
-                needed |= {entry["file"] for entry in entries}
-            except (ValueError, KeyError, TypeError):
-                continue
-        for path in self.folder.iterdir():
-            if OWN.fullmatch(path.name) and path.name not in needed:
-                path.unlink(missing_ok=True)
+        """Removes the files of this run's checkpoints that the kept ones do not need."""
+        kept = self._good[-NUM_KEPT:]
+        needed = {name for number in kept for name in self._files[number]}
+        for number in [number for number in self._files if number not in kept]:
+            self._remove(number, [name for name in self._files[number] if name not in needed])
+            del self._files[number]
+        self._good = kept
+
+    def _remove(self, number: int, names: list[str]) -> None:
+        """Removes files of a checkpoint; its manifest last, as it tells whose they are."""
+        for name in (*names, self._manifest(number).name):
+            (self.folder / f"{name}.part").unlink(missing_ok=True)
+            (self.folder / name).unlink(missing_ok=True)
+
+    def _free_number(self, new: list[Range]) -> int:
+        """The number of the next checkpoint: after all others, and not that of any other file."""
+        number = max(self._numbers(), default=0) + 1
+        while self._is_taken(number, _names(number, new)):
+            number += 1
+        return number
+
+    def _is_taken(self, number: int, names: list[str]) -> bool:
+        paths = [self._manifest(number), *(self.folder / name for name in names)]
+        return any(os.path.lexists(f"{path}{end}") for path in paths for end in ("", ".part"))
 
     def _numbers(self) -> list[int]:
         found = self.folder.glob("checkpoint-*.json") if self.folder.is_dir() else []
-        stems = [path.stem.removeprefix("checkpoint-") for path in found]
-        return sorted(int(stem) for stem in stems if stem.isdecimal())
+        stems = {path.name: path.stem.removeprefix("checkpoint-") for path in found}
+        numbers = [int(stem) for stem in stems.values() if stem.isdecimal()]
+        return sorted(number for number in numbers if self._manifest(number).name in stems)
 
     def _manifest(self, number: int) -> Path:
         return self.folder / f"checkpoint-{number:06}.json"
 
 
-def _entry(file: Path) -> dict[str, Any]:
-    return {"file": file.name, "sha256": _file_sha256(file)}
+def _missing(replay: Mapping[str, Stream], stored: list[Piece]) -> Iterator[Range]:
+    """What no piece holds of the streams, in ranges of a file each."""
+    for name, stream in replay.items():
+        at = stream.oldest
+        held = [(piece.first, piece.last) for piece in stored if piece.stream == name]
+        for first, last in [*held, (stream.added, stream.added)]:
+            for start in range(at, first, MAX_PIECE):
+                yield name, start, min(start + MAX_PIECE, first)
+            at = max(at, last)
 
 
-def _file_sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+def _names(number: int, new: list[Range]) -> list[str]:
+    """The files of a checkpoint: that with its arrays, then what is new of replay."""
+    pieces = [f"{stream}-{number:06}-{first}.safetensors" for stream, first, _ in new]
+    return [f"state-{number:06}.safetensors", *pieces]

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hyperaction.errors import SettingError
 from hyperaction.runs.files import write_json
-from hyperaction.runs.lock import locked
+from hyperaction.runs.lock import LOCK, locked
 from hyperaction.runs.loggers import LOGGERS, Background, Logger, by_kind
 from hyperaction.runs.metrics import FILE as METRICS
 from hyperaction.runs.metrics import MetricsFile
+from hyperaction.runs.progress import FILE as PROGRESS
 
+CONFIG = "config.json"
 AGENT_FILE = "agent.safetensors"
 CHECKPOINTS = "checkpoints"
 
@@ -55,20 +59,33 @@ class Run:
         self._logger_names = loggers
         self._loggers: list[Logger] = []
         self._metrics: MetricsFile | None = None
-        config = json.loads(json.dumps({"format": FORMAT, **config}))
+        self.config = json.loads(json.dumps({"format": FORMAT, **config}))
         check_own(out)
+        self._new = _missing(out)
+        self._moved: Path | None = None
+        """Where the run went that a fresh one takes the place of."""
         with ExitStack() as held:
             held.enter_context(locked(out))
-            if fresh and (out / "config.json").exists():
-                os.rename(out, _free_name(out))
+            if fresh and (out / CONFIG).exists():
+                self._moved = _free_name(out)
+                os.rename(out, self._moved)
+                self._new = _missing(out)
                 held.close()
                 held.enter_context(locked(out))
-            if (out / "config.json").exists():
-                check_same_settings(out, config)
-            write_json(out / "config.json", config)
+            held.callback(self._remove_if_empty)
+            if (out / CONFIG).exists():
+                check_same_settings(out, self.config)
+            else:
+                write_json(out / CONFIG, self.config)
             self._held = held.pop_all()
 
-    def resume(self, mark: dict[str, Any] | None = None, step: int = 0) -> Path | None:
+    @property
+    def identity(self) -> str:
+        """What tells this run from others: its settings, but for the one that may grow."""
+        settings = {name: value for name, value in _flat(self.config).items() if name != GROWS}
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+    def resume(self, mark: dict[str, Any] | None = None, step: int = 0) -> str:
         """Opens the metrics and loggers, without what was written after a checkpoint.
 
         Args:
@@ -76,14 +93,15 @@ class Run:
             step: The checkpoint's step.
 
         Returns:
-            Where metrics were moved that do not belong to the checkpoint, if there were any.
+            What is wrong with metrics that do not belong to the checkpoint, if there were any.
         """
+        write_json(self.out / CONFIG, self.config)  # More steps may be asked for than before.
         self._metrics = MetricsFile(self.out, mark, step)
         self._loggers = [
-            Background(name, LOGGERS[name](self.out, step), self._on_message)
+            Background(name, partial(LOGGERS[name], self.out, step), self._on_message)
             for name in self._logger_names
         ]
-        return self._metrics.set_aside
+        return self._metrics.problem
 
     def had_checkpoint(self) -> bool:
         """Whether a checkpoint was ever written: the agent is written with the first."""
@@ -93,6 +111,11 @@ class Run:
         """What a checkpoint stores of the metrics."""
         assert self._metrics is not None
         return self._metrics.mark()
+
+    def check_in_place(self) -> None:
+        """Raises if the directory was removed or replaced."""
+        assert self._metrics is not None
+        self._metrics.check_in_place()
 
     def log(self, kind: str, metrics: dict[str, float]) -> None:
         """Adds one line to the metrics, whole or not at all, and passes them to the loggers."""
@@ -111,26 +134,51 @@ class Run:
                     file.close()
         self._held.close()
 
+    def _remove_if_empty(self) -> None:
+        """Leaves nothing behind of a start that failed before there was a result."""
+        if has_results(self.out):
+            return
+        for path in self._new:
+            with suppress(OSError):  # Something else is in a directory, or the disk is gone.
+                path.rmdir() if path.is_dir() else path.unlink()
+        if self._moved is not None and not os.path.lexists(self.out):
+            os.rename(self._moved, self.out)
+
+
+def _missing(out: Path) -> list[Path]:
+    """What a run would make and is not there, in the order to remove it again."""
+    files = [out / name for name in (CHECKPOINTS, PROGRESS, METRICS, CONFIG, LOCK)]
+    return [path for path in (*files, out, *out.parents) if not os.path.lexists(path)]
+
+
+def has_results(out: Path) -> bool:
+    """Whether a run has written a result."""
+    metrics, folder = out / METRICS, out / CHECKPOINTS
+    is_begun = metrics.exists() and metrics.stat().st_size > 0
+    return is_begun or (out / AGENT_FILE).exists() or any(folder.glob("*"))
+
 
 def check_own(out: Path) -> None:
     """Refuses a directory that holds files of something else where a run would write its own."""
-    if (out / "config.json").exists() or not out.exists():
+    if (out / CONFIG).exists() or not out.exists():
         return
+    names = (METRICS, AGENT_FILE, PROGRESS, CONFIG)
+    others = [out / name for name in names if os.path.lexists(out / name)]
     folder = out / CHECKPOINTS
-    others = [out / METRICS] if (out / METRICS).exists() else []
-    others += [folder] if folder.is_symlink() else sorted(folder.glob("*"))
+    is_plain = folder.is_dir() and not folder.is_symlink()
+    others += sorted(folder.glob("*")) if is_plain else [folder] if os.path.lexists(folder) else []
     if others:
         name = others[0].name
         raise SettingError(f"{out} holds {name} of something else; choose another `out`")
 
 
 def check_same_settings(out: Path, given: dict[str, Any]) -> None:
-    """Refuses to resume a run of other settings."""
+    """Refuses to resume a run of other settings, once it has results."""
     before, now = _flat(read_config(out)), _flat(json.loads(json.dumps(given)))
     differ = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     if GROWS in differ and before.get(GROWS, 0) <= now[GROWS]:
         differ.remove(GROWS)
-    if differ:
+    if differ and has_results(out):
         changes = ", ".join(
             f"{each} was {before.get(each)}, now {now.get(each)}" for each in differ
         )
@@ -155,7 +203,7 @@ def flat_settings(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _free_name(out: Path) -> Path:
     number = 1
-    while (free := out.with_name(f"{out.name}-old-{number}")).exists():
+    while os.path.lexists(free := out.with_name(f"{out.name}-old-{number}")):
         number += 1
     return free
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -29,16 +31,25 @@ class TensorBoard:
     """TensorBoard events, in the run's directory."""
 
     def __init__(self, out: Path, step: int) -> None:
-        from tensorboardX import SummaryWriter
+        from tensorboardX.event_file_writer import EventsWriter
+        from tensorboardX.proto.event_pb2 import Event, SessionLog
+        from tensorboardX.summary import scalar
 
-        # Events after the step are of a run that did not get as far as its next checkpoint.
-        purge_step = step + 1 if step else None
-        self._writer = SummaryWriter(str(out), flush_secs=30, purge_step=purge_step)
+        # Not its SummaryWriter, which writes in a thread: if that dies, it prints why, and blocks.
+        self._writer = EventsWriter(str(out / "events"), f".{step}")
+        self._event, self._scalar = Event, scalar
+        if step:
+            # Events after the step are of a run that did not get as far as its next checkpoint.
+            begin = SessionLog(status=SessionLog.START)
+            self._writer.write_event(Event(step=step + 1, session_log=begin))
 
     def log(self, metrics: dict[str, float], step: int) -> None:
         """Adds a scalar for each."""
+        now = time.time()
         for name, value in metrics.items():
-            self._writer.add_scalar(name, value, step)
+            summary = self._scalar(name, value)
+            self._writer.write_event(self._event(step=step, wall_time=now, summary=summary))
+        self._writer.flush()
 
     def close(self) -> None:
         """Writes what is left."""
@@ -58,22 +69,23 @@ class Background:
 
     Args:
         name: The logger's name, for messages.
-        logger: What takes the metrics.
+        make: Makes the logger, when there is something to log.
         on_problem: Called once, with a message, if the logger is given up.
     """
 
-    def __init__(self, name: str, logger: Logger, on_problem: Callable[[str], None]) -> None:
-        self.name, self.logger, self._on_problem = name, logger, on_problem
+    def __init__(
+        self, name: str, make: Callable[[], Logger], on_problem: Callable[[str], None]
+    ) -> None:
+        self.name, self._make, self._on_problem = name, make, on_problem
         self._queue: queue.Queue[tuple[dict[str, float], int] | None] = queue.Queue(MAX_WAITING)
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
         self._is_given_up = False
         self._thread = threading.Thread(target=self._work, name=f"logger {name}", daemon=True)
         self._thread.start()
 
     def log(self, metrics: dict[str, float], step: int) -> None:
         """Passes metrics on, unless the logger was given up."""
-        if self._error is not None:
-            self._give_up(f"it failed ({type(self._error).__name__}: {self._error})")
+        self._check()
         if self._is_given_up:
             return
         try:
@@ -83,9 +95,19 @@ class Background:
 
     def close(self) -> None:
         """Waits some seconds for what is left."""
-        if not self._is_given_up and self._thread.is_alive():
-            self._queue.put(None)
-            self._thread.join(CLOSE_TIMEOUT_S)
+        if self._is_given_up:
+            return
+        with suppress(queue.Full):
+            self._queue.put_nowait(None)
+        self._thread.join(CLOSE_TIMEOUT_S)
+        self._check()
+        if self._thread.is_alive():
+            self._give_up("it hangs")
+
+    def _check(self) -> None:
+        if self._error is not None:
+            reason = " ".join(str(self._error).split())
+            self._give_up(f"it failed ({type(self._error).__name__}: {reason})")
 
     def _give_up(self, reason: str) -> None:
         if not self._is_given_up:
@@ -94,10 +116,13 @@ class Background:
 
     def _work(self) -> None:
         try:
+            logger: Logger | None = None
             while (entry := self._queue.get()) is not None:
-                self.logger.log(*entry)
-            self.logger.close()
-        except Exception as error:  # Of any kind: it is reported with the next metrics.
+                logger = logger or self._make()
+                logger.log(*entry)
+            if logger is not None:
+                logger.close()
+        except BaseException as error:  # Of any kind: it is reported with the next metrics.
             self._error = error
 
 

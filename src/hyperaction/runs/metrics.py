@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 from pathlib import Path
 from typing import Any
+
+from hyperaction.runs.files import replacing
 
 FILE = "metrics.jsonl"
 
@@ -22,32 +25,42 @@ class MetricsFile:
 
     def __init__(self, out: Path, mark: dict[str, Any] | None, step: int) -> None:
         self.path = out / FILE
-        self.set_aside: Path | None = None
-        """Where a file was moved that does not belong to the last checkpoint, if there was one."""
+        self.problem = ""
+        """What is wrong with a file that was not as the last checkpoint left it."""
         content = self.path.read_bytes() if self.path.exists() else b""
         start = content[: mark["bytes"]] if mark else b""
-        if (mark and mark["sha256"] != _sha256(start)) or (not mark and content):
-            self.set_aside = _free_name(self.path)
-            os.rename(self.path, self.set_aside)
-            start = b"".join(_lines_up_to(content, step)) if mark else b""
-            self.path.write_bytes(start)
-        elif len(start) < len(content):
-            os.truncate(self.path, len(start))
+        if mark and mark["sha256"] != _sha256(start):
+            start = b"".join(_lines_up_to(content, step))
+            self.problem = f"{FILE} is not as the last checkpoint left it; {self._keep(content)}"
+        elif not mark and content:
+            self.problem = f"{FILE} is not of a checkpoint; {self._keep(content)}"
+        # A new file: the old one may have other names, as in a backup made of links.
+        _write(self.path, start)
         self._hash = hashlib.sha256(start)
         self._bytes = len(start)
-        self._file = self.path.open("ab")
+        self._file = self.path.open("ab", buffering=0)
+
+    def _keep(self, content: bytes) -> str:
+        """Keeps a file that is replaced under another name; what there is to say about that."""
+        if not content:
+            return "its lines are lost"
+        free = _free_name(self.path)
+        _write(free, content)
+        return f"it is kept as {free.name}"
 
     def mark(self) -> dict[str, Any]:
         """What a checkpoint stores of the file: its size and checksum."""
-        self._check_exists()
+        self.check_in_place()
+        os.fsync(self._file.fileno())  # What a checkpoint counts on outlasts a loss of power too.
         return {"bytes": self._bytes, "sha256": self._hash.hexdigest()}
 
     def append(self, row: dict[str, Any]) -> None:
         """Adds a line, whole or not at all."""
-        self._check_exists()
+        self.check_in_place()
         line = (json.dumps(row) + "\n").encode()
-        self._file.write(line)
-        self._file.flush()
+        if self._file.write(line) != len(line):
+            self._file.truncate(self._bytes)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
         self._hash.update(line)
         self._bytes += len(line)
 
@@ -55,9 +68,14 @@ class MetricsFile:
         """Closes the file."""
         self._file.close()
 
-    def _check_exists(self) -> None:
-        if not os.fstat(self._file.fileno()).st_nlink or not self.path.exists():
-            raise FileNotFoundError(f"{self.path} was removed while the run was writing to it")
+    def check_in_place(self) -> None:
+        """Raises if the file was removed or replaced: what is written would be lost."""
+        try:
+            is_same = os.path.samestat(os.fstat(self._file.fileno()), self.path.stat())
+        except FileNotFoundError:
+            is_same = False
+        if not is_same:
+            raise FileNotFoundError(f"{self.path} was removed or replaced while the run trained")
 
 
 def _lines_up_to(content: bytes, step: int) -> list[bytes]:
@@ -75,9 +93,14 @@ def _lines_up_to(content: bytes, step: int) -> list[bytes]:
 
 def _free_name(path: Path) -> Path:
     number = 1
-    while (free := path.with_name(f"{path.stem}-old-{number}{path.suffix}")).exists():
+    while os.path.lexists(free := path.with_name(f"{path.stem}-old-{number}{path.suffix}")):
         number += 1
     return free
+
+
+def _write(path: Path, content: bytes) -> None:
+    with replacing(path) as part:
+        part.write_bytes(content)
 
 
 def _sha256(data: bytes) -> str:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hyperaction.runs.checkpoints import Checkpoint, Checkpoints, Growth
+from hyperaction.runs.checkpoints import Checkpoints
+from hyperaction.runs.manifests import Checkpoint
 from hyperaction.runs.state import join, split
 from hyperaction.training.trainer import Trainer
 
 
 class TrainerCheckpoints:
-    """Writes a trainer's checkpoints, each with what has come to replay since the last."""
+    """Writes a trainer's checkpoints, and puts a trainer back to one."""
 
     def __init__(self, store: Checkpoints) -> None:
         self.store = store
-        self._saved: dict[str, int] = {}
-        """How many entries of each of replay's streams are stored."""
 
     def write(self, trainer: Trainer, run: dict[str, Any], about: dict[str, Any]) -> Path:
         """Writes a checkpoint; the file with its arrays, which is an agent's file too.
@@ -33,22 +32,18 @@ class TrainerCheckpoints:
             "trainer": plain,
             "streams": {name: stream.added for name, stream in streams.items()},
         }
-        growth = {}
-        for name, stream in streams.items():
-            first = max(self._saved.get(name, 0), stream.oldest)
-            growth[name] = Growth(first, stream.added, stream.oldest, stream.between)
-        file = self.store.write(state, arrays, growth, about)
-        self._saved = dict(state["streams"])
-        return file
+        return self.store.write(state, arrays, streams, about)
 
     def restore(self, trainer: Trainer, checkpoint: Checkpoint) -> bool:
         """Puts a trainer back to a checkpoint; whether its environment is there too."""
         streams, state = trainer.replay.streams, checkpoint.state
         for piece in checkpoint.replay:
             streams[piece.stream].refill(piece.first, piece.read())
+        is_back = trainer.load_state_dict(join(state["trainer"], checkpoint.arrays))
+        if checkpoint.lost_before:
+            trainer.drop_replay_before(checkpoint.lost_before)
         for name, stream in streams.items():
             if stream.added != state["streams"][name]:
                 wanted = state["streams"][name]
                 raise ValueError(f"the checkpoint's {name} has {stream.added} entries of {wanted}")
-        self._saved = dict(state["streams"])
-        return trainer.load_state_dict(join(state["trainer"], checkpoint.arrays))
+        return is_back

@@ -129,17 +129,17 @@ class DivergedError(RuntimeError):
     """Learning that produced a number that is not finite."""
 
 
-def check_actions(actions: NDArray[Any], state: FlatState, masks: Any) -> NDArray[Any]:
-    """The actions, if all can be taken.
+def check_actions(actions: NDArray[Any], agent: Agent, masks: Any) -> NDArray[Any]:
+    """The actions, if an environment can take all of them.
 
     Where values are not finite, or a mask allows nothing, the maximiser gives -1.
     """
-    if actions.dtype == np.int32:
-        usable = not actions.size or actions.min() >= 0
-    else:
-        usable = bool(np.isfinite(actions).all())
-    if usable:
+    is_real = np.issubdtype(actions.dtype, np.floating)
+    if (np.isfinite(actions) if is_real else actions >= 0).all():
         return actions
-    if masks is None or not all(bool(np.isfinite(leaf).all()) for leaf in state.leaves):
-        raise DivergedError("the agent has diverged: its values are not finite")
-    raise ValueError("an action mask leaves no joint action in a state where one is needed")
+    if masks is not None:
+        rng = np.random.default_rng(0)
+        agent.explorer(len(masks), rng).draw_random(
+            rng, len(masks), masks
+        )  # Raises if it is those.
+    raise DivergedError("the agent has diverged: its values are not finite")

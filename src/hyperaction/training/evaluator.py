@@ -65,11 +65,11 @@ class Evaluator:
         env, total, length = self.env, 0.0, 0
 
         def greedy() -> NDArray[Any]:
-            chosen = self.compiled.act(state, env.observation, env.mask)
-            return check_actions(np.asarray(chosen), state, env.mask)
+            return np.asarray(self.compiled.act(state, env.observation, env.mask))
 
         while not should_stop():
-            result = env.step(self.explorer.evaluate(env.mask, greedy))
+            actions = self.explorer.evaluate(env.mask, greedy)
+            result = env.step(check_actions(actions, self.agent, env.mask))
             total += float(result.reward[0])
             length += 1
             if result.terminated[0] or result.truncated[0]:

@@ -43,9 +43,11 @@ def stoppable(
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False  # Signals go to the main thread.
         return
-    before = {number: signal.signal(number, ask) for number in signals}
+    # What is ignored stays ignored, such as a closed terminal under nohup.
+    heard = [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, ask) for number in heard}
     try:
         yield lambda: bool(asked)
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)

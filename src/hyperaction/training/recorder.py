@@ -101,8 +101,8 @@ def _link(file: Path, name: Path) -> None:
 class ProgressReporter(Callback):
     """Reports the progress now and then, and writes it to a file for others."""
 
-    def __init__(self, out: Path, steps: int, on_progress: OnProgress) -> None:
-        self.out, self.steps, self.on_progress = out, steps, on_progress
+    def __init__(self, run: Run, steps: int, on_progress: OnProgress) -> None:
+        self.run, self.steps, self.on_progress = run, steps, on_progress
         self.last_return: float | None = None
         self._history: deque[tuple[float, int]] = deque()
         self._reported = self._written = -math.inf
@@ -110,7 +110,7 @@ class ProgressReporter(Callback):
     def on_start(self, trainer: Trainer) -> bool | None:
         """Reports the start."""
         if self.last_return is None:
-            self.last_return = read_progress(self.out).last_return
+            self.last_return = read_progress(self.run.out).last_return
         self.report(trainer)
         return None
 
@@ -122,7 +122,7 @@ class ProgressReporter(Callback):
             self.on_progress(self._progress(trainer, now))
         if now - self._written >= WRITE_EVERY_S:
             self._written = now
-            write_progress(self.out, self._progress(trainer, now))
+            self._write(self._progress(trainer, now))
         return None
 
     def on_evaluation(self, trainer: Trainer, metrics: dict[str, float]) -> bool | None:
@@ -144,7 +144,11 @@ class ProgressReporter(Callback):
         """Reports and writes the progress now."""
         progress = self._progress(trainer, time.monotonic())
         self.on_progress(progress)
-        write_progress(self.out, progress)
+        self._write(progress)
+
+    def _write(self, progress: Progress) -> None:
+        self.run.check_in_place()
+        write_progress(self.run.out, progress)
 
     def _progress(self, trainer: Trainer, now: float) -> Progress:
         self._history.append((now, trainer.step))

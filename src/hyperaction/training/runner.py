@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from hyperaction.envs.guard import EnvironmentFaultError
 from hyperaction.errors import SettingError
-from hyperaction.runs.directory import Run
+from hyperaction.runs.directory import Run, has_results
 from hyperaction.runs.remote import Mirror, cache_folder, url_of
 from hyperaction.training.config import TrainConfig
 from hyperaction.training.watchdog import Watchdog
@@ -59,6 +59,7 @@ def run(
         if mirror is not None:
             mirror.pull()
             out = mirror.folder
+            held.callback(_withdraw, mirror)
         directory = held.enter_context(
             Run(
                 out,
@@ -76,6 +77,13 @@ def run(
         session.train(directory, mirror.push if mirror else lambda: None)
     if mirror is not None:
         mirror.push()
+
+
+def _withdraw(mirror: Mirror) -> None:
+    """Leaves nothing behind elsewhere either, of a start that failed."""
+    if not has_results(mirror.folder):
+        with suppress(OSError):
+            mirror.push()
 
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"

@@ -54,7 +54,7 @@ class Session:
 
     def train(self, run: Run, on_saved: Callable[[], None]) -> None:
         """Trains in a run's directory; `on_saved` is called after every checkpoint."""
-        store = Checkpoints(run.out)
+        store = Checkpoints(run.out, run.identity)
         checkpoint, problems = store.latest()
         for problem in problems:
             self.on_message(f"{problem}; an earlier one is used" if checkpoint else problem)
@@ -68,21 +68,24 @@ class Session:
         try:
             trainer = Trainer(self.agent, self.make_envs, self.config.seed)
             if checkpoint is None:
-                set_aside = run.resume()
+                problem = run.resume()
             else:
                 if not checkpoints.restore(trainer, checkpoint):
                     self.on_message(
                         "the environment is not deterministic: a new episode begins, and results "
                         "will differ from those of a run that was never stopped"
                     )
+                if checkpoint.damage:
+                    self.on_message(
+                        f"a part of replay is lost ({checkpoint.damage}): it resumes with the "
+                        f"{len(trainer.replay):,} transitions after that part, and metrics will "
+                        f"differ from those of an undamaged run"
+                    )
                 recorder.last_step = trainer.step
-                set_aside = run.resume(checkpoint.state["metrics"], trainer.step)
+                problem = run.resume(checkpoint.state["metrics"], trainer.step)
                 self.on_message(f"resuming from step {trainer.step:,}")
-            if set_aside is not None:
-                self.on_message(
-                    f"metrics.jsonl is not as the last checkpoint left it; it is kept as "
-                    f"{set_aside.name}"
-                )
+            if problem:
+                self.on_message(problem)
             self._train(trainer, recorder)
         except DivergedError as error:
             when = "" if trainer is None else f" (at step {trainer.step:,})"
@@ -94,7 +97,7 @@ class Session:
     def _train(self, trainer: Trainer, recorder: Recorder) -> None:
         config = self.config
         evaluator = Evaluator(self.agent, trainer.compiled, self.make_evaluation_env)
-        reporter = ProgressReporter(recorder.run.out, config.steps, self.on_progress)
+        reporter = ProgressReporter(recorder.run, config.steps, self.on_progress)
         with stoppable() as should_stop:
             train(
                 trainer,

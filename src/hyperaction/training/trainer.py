@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -83,8 +83,11 @@ class Trainer:
             rng=np.random.default_rng(replay),
         )
         self.step = 0
-        self.is_updating = False
-        """Whether the state has been handed to a program that has not returned the new one."""
+        self.is_busy = False
+        """Whether a step is being stored and learned from, which must not be interrupted: the state
+        is handed to a program that gives a new one."""
+        self._is_env_lost = False
+        """Whether a step of the environment was interrupted, so that a new episode must begin."""
         self.replay_empty_at = 0
         """The step at which replay was empty: learning starts so many steps later."""
         self.phase = Phase(0, 0)
@@ -117,10 +120,34 @@ class Trainer:
         self.explorer.begin_episode(env_index)
 
     def advance(self) -> list[Episode]:
-        """One step in every environment, and the learning that goes with it; ended episodes."""
-        observations = self.env.observation
-        actions = self.explorer.explore(self.step, self.env.mask, self._greedy)
-        result = self.env.step(actions)
+        """One step in every environment, and the learning that goes with it; ended episodes.
+
+        Whatever is raised in it, the trainer can act, be saved and advance again.
+        """
+        observations, actions, result = self._step_env()
+        self.is_busy, self._is_env_lost = True, False
+        try:
+            ended = self._store(observations, actions, result)
+            self.phase.episodes += ended
+            return ended
+        finally:
+            self.is_busy = False
+
+    def _step_env(self) -> tuple[NDArray[Any], NDArray[Any], Steps]:
+        """What was observed, the actions taken, and what they led to."""
+        if self._is_env_lost:
+            self.env.reset(self.env_seed(self.step))
+            self._drop_episodes()
+        observations, masks = self.env.observation, self.env.mask
+        actions = self.explorer.explore(self.step, masks, self._greedy)
+        check_actions(actions, self.agent, masks)
+        self._is_env_lost = True  # Until the step is stored.
+        return observations, actions, self.env.step(actions)
+
+    def _store(
+        self, observations: NDArray[Any], actions: NDArray[Any], result: Steps
+    ) -> list[Episode]:
+        """Stores a step and learns from it; ended episodes."""
         ended: list[Episode] = []
         first = self.step
         for env_index in range(self.env.num_envs):
@@ -136,7 +163,6 @@ class Trainer:
                 self._begin_episode(env_index)
         self.next_greedy = None
         self._learn(range(first + 1, self.step + 1))
-        self.phase.episodes += ended
         return ended
 
     def metrics(self) -> dict[str, float]:
@@ -151,10 +177,18 @@ class Trainer:
         self.state, self.step, self.replay_empty_at = FlatState(tree), step, step
         self.phase.first = step
 
+    def drop_replay_before(self, numbers: Mapping[str, int]) -> None:
+        """Continues without what came before a number of each of these streams of replay.
+
+        Learning waits until as many transitions are there as at its start.
+        """
+        self.replay.drop_before(numbers)
+        self.replay_empty_at = max(self.replay_empty_at, self.step - len(self.replay))
+
     def _greedy(self) -> NDArray[Any]:
         if self.next_greedy is None:
             self.next_greedy = self.compiled.act(self.state, self.env.observation, self.env.mask)
-        return check_actions(np.asarray(self.next_greedy), self.state, self.env.mask)
+        return np.asarray(self.next_greedy)
 
     def _learn(self, steps: range) -> None:
         """As many updates as these steps ask for, however many environments took them."""
@@ -173,22 +207,18 @@ class Trainer:
             if updates and step % config.train_frequency == 0:
                 self._update(and_act=step == updates[-1])
             if copies and config.target.is_due(step):
-                self.is_updating = True
                 self.state = self.compiled.update_target(self.state)
-                self.is_updating = False
             if step % LOSS_INTERVAL == 0 and self.loss is not None:
                 self._log_loss()
 
     def _update(self, *, and_act: bool) -> None:
         batch = Batch(*self.replay.sample(self.config.batch_size))  # type: ignore[arg-type]
-        self.is_updating = True
         if and_act:
             self.state, info, self.next_greedy = self.compiled.update_and_act(
                 self.state, batch, self.env.observation, self.env.mask
             )
         else:
             self.state, info = self.compiled.update(self.state, batch)
-        self.is_updating = False
         self.replay.update_priorities(info.losses)
         self.loss = info.loss
 
