@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console
+from hyperaction.cli.console import Console
 
 from hyperaction.arguments import parse
 from hyperaction.cli.terminal import STOPPED, UserError, need, progress_bar
@@ -19,7 +19,7 @@ def main(args: Sequence[str]) -> None:
     need("matplotlib", extra="report")
     from hyperaction.studies.bandits.command import show_results
 
-    console = Console(markup=False)
+    console = Console()
     try:
         with progress_bar(console) as bar:
             task = bar.add_task("training", total=sum(cell.cost for cell in study.cells))

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from rich.console import Console
+from hyperaction.cli.console import Console
 
 from hyperaction.arguments import Positional, parse
 from hyperaction.cli.terminal import UserError, need
 from hyperaction.errors import check_ranges
 from hyperaction.report import curves
-from hyperaction.report.tables import short_names
+from hyperaction.report.runs import short_names
 from hyperaction.runs.remote import to_read
 from hyperaction.studies.runs import published_curve, read_curve, version_notes
 from hyperaction.training.config import run_config
@@ -53,7 +53,7 @@ def main(args: Sequence[str]) -> None:
             raise UserError(f"{run} has no result yet", code=1)
         steps, returns = (np.array([row[key] for row in rows]) for key in ("step", "return"))
         pairs.append((curves.Curve(name, config["env"], steps, returns), published_curve(config)))
-    console = Console(markup=False)
+    console = Console()
     groups = curves.group_curves(pairs)
     for group in groups:
         console.print(curves.table(group, options.rows))

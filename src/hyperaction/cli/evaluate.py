@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.console import Console
+from hyperaction.cli.console import Console
 
 from hyperaction.arguments import Positional, parse
 from hyperaction.errors import check_ranges
@@ -35,7 +35,7 @@ def main(args: Sequence[str]) -> None:
     options: EvaluateOptions = parse(EvaluateOptions, "evaluate", args)
     from hyperaction.analysis.rollout import play
 
-    console = Console(markup=False)
+    console = Console()
     count = 0
 
     def show(episode: Any) -> None:

@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Literal
 
-from rich.console import Console
+from hyperaction.cli.console import Console
 
 from hyperaction.arguments import Positional, parse
 from hyperaction.cli.terminal import need, progress_bar
@@ -53,7 +53,7 @@ def main(args: Sequence[str]) -> None:
     from hyperaction.analysis.explain import explain_runs
     from hyperaction.report.figures import draw_explanation
 
-    console = Console(markup=False)
+    console = Console()
     options.out.mkdir(parents=True, exist_ok=True)
     bar = progress_bar(console)
     task = bar.add_task("playing", total=None)

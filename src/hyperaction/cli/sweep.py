@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import Annotated
 
-from rich.console import Console
+from hyperaction.cli.console import Console
 from rich.live import Live
 
 from hyperaction.arguments import Positional, parse
@@ -64,7 +64,7 @@ def main(args: Sequence[str]) -> None:
     cells = grids.chosen(grid, only=options.only, seeds=options.seeds, **changes)
     grids.check_same(cells, options.out)
     replay_bytes = grids.check_fits(grid.name, cells)
-    console = Console(markup=False)
+    console = Console()
     with ExitStack() as stack:
         stack.enter_context(locked(here(options.out)))
         workers = _workers(options, replay_bytes, stack, console)

@@ -16,8 +16,14 @@ from numpy.typing import NDArray
 
 Scores = NDArray[np.float64]
 
+Points = tuple[NDArray[np.int64], Scores]
+"""The steps of a run's evaluations, which increase, and their finite returns."""
+
 RESAMPLES = 5_000
 LEVEL = 0.95
+
+MIN_SEEDS = 3
+"""The fewest seeds with an interval: of fewer, the bootstrap says nothing."""
 
 
 class Estimate(NamedTuple):
@@ -34,6 +40,48 @@ class Summary(NamedTuple):
     mean: Estimate
     median: Estimate
     iqm: Estimate
+
+
+class MeanCurve(NamedTuple):
+    """Returns over seeds at common steps."""
+
+    steps: NDArray[np.int64]
+    mean: Scores
+    low: Scores
+    high: Scores
+    seeds: NDArray[np.int64]
+    """How many seeds each mean is over."""
+
+
+def phase_steps(steps: NDArray[np.int64]) -> float:
+    """The median distance between evaluations."""
+    return float(np.median(np.diff(steps, prepend=0)))
+
+
+def at_steps(points: Points, steps: NDArray[np.int64]) -> Scores:
+    """A run's returns at any steps: on the straight line between its evaluations.
+
+    Its first return holds for up to a phase before, its last for up to a phase after; further away
+    there is none, which is NaN.
+    """
+    own, returns = points
+    there = (steps >= own[0] - phase_steps(own)) & (steps <= own[-1] + phase_steps(own))
+    values: Scores = np.where(there, np.interp(steps, own, returns), np.nan)
+    return values
+
+
+def mean_curve(runs: Sequence[Points]) -> MeanCurve:
+    """The mean over seeds, where their evaluations are not at the same steps.
+
+    Phases are whole episodes, so that seeds drift apart. The common steps are those of the run with
+    the most evaluations, of several the one that is furthest, and every run counts with its return
+    at these steps.
+    """
+    steps = max((own for own, _ in runs), key=lambda own: (len(own), own[-1]))
+    values = np.stack([at_steps(points, steps) for points in runs])
+    seeds = np.isfinite(values).sum(axis=0)
+    mean, low, high = (f(values, axis=0) for f in (np.nanmean, np.nanmin, np.nanmax))
+    return MeanCurve(steps, mean, low, high, seeds)
 
 
 def interquartile_mean(scores: Scores) -> Scores:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from hyperaction.report.tables import short_names
+from hyperaction.report.runs import short_names
 from hyperaction.runs.files import write_json
 from hyperaction.runs.remote import to_read
 from hyperaction.studies.atari import figures, report

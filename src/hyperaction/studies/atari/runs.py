@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hyperaction.envs.ids import game_of
 from hyperaction.report.curves import PublishedCurve
-from hyperaction.report.tables import find_runs
+from hyperaction.report.runs import find_runs
 from hyperaction.runs import read_metrics
 from hyperaction.studies.atari.published import (
     AGENTS,
