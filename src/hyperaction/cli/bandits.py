@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hyperaction.cli.console import Console
-
 from hyperaction.arguments import parse
+from hyperaction.cli.console import Console
 from hyperaction.cli.terminal import STOPPED, UserError, need, progress_bar
 from hyperaction.studies.bandits.settings import BanditStudy, Cell
 from hyperaction.studies.bandits.study import run

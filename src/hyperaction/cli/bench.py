@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from hyperaction.cli.console import Console
-
 from hyperaction.arguments import parse
 from hyperaction.bench.settings import BenchAtari, BenchMaximise, BenchTrain
+from hyperaction.cli.console import Console
 from hyperaction.cli.terminal import UserError, need
 from hyperaction.errors import unknown
 

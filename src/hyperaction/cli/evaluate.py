@@ -8,9 +8,8 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
-from hyperaction.cli.console import Console
-
 from hyperaction.arguments import Positional, parse
+from hyperaction.cli.console import Console
 from hyperaction.errors import check_ranges
 from hyperaction.runs.remote import to_read
 

@@ -8,9 +8,8 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Literal
 
-from hyperaction.cli.console import Console
-
 from hyperaction.arguments import Positional, parse
+from hyperaction.cli.console import Console
 from hyperaction.cli.terminal import check_any
 from hyperaction.errors import check_ranges
 from hyperaction.report import tables

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from hyperaction.cli.console import Console
-
 from hyperaction.cli.terminal import STOPPED, UserError, progress_bar
 from hyperaction.runs.progress import Progress
 from hyperaction.runs.remote import url_of

@@ -10,9 +10,8 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
-from hyperaction.cli.console import Console
-
 from hyperaction.arguments import Positional, parse
+from hyperaction.cli.console import Console
 from hyperaction.cli.terminal import need
 from hyperaction.errors import check_ranges
 from hyperaction.runs.remote import to_read

@@ -70,18 +70,27 @@ def at_steps(points: Points, steps: NDArray[np.int64]) -> Scores:
     return values
 
 
-def mean_curve(runs: Sequence[Points]) -> MeanCurve:
-    """The mean over seeds, where their evaluations are not at the same steps.
+def common_steps(runs: Sequence[Points]) -> NDArray[np.int64]:
+    """The steps of the run with the most evaluations, of several the one that is furthest."""
+    return max((own for own, _ in runs), key=lambda own: (len(own), own[-1]))
 
-    Phases are whole episodes, so that seeds drift apart. The common steps are those of the run with
-    the most evaluations, of several the one that is furthest, and every run counts with its return
-    at these steps.
+
+def mean_curve(runs: Sequence[Points], steps: NDArray[np.int64] | None = None) -> MeanCurve:
+    """The mean over seeds, each of which counts with its return `at_steps`.
+
+    Phases are whole episodes, so that seeds drift apart and few of their evaluations are at the
+    same steps.
+
+    Args:
+        runs: The evaluations of each seed.
+        steps: Where to take the mean; the common steps by default.
     """
-    steps = max((own for own, _ in runs), key=lambda own: (len(own), own[-1]))
-    values = np.stack([at_steps(points, steps) for points in runs])
-    seeds = np.isfinite(values).sum(axis=0)
-    mean, low, high = (f(values, axis=0) for f in (np.nanmean, np.nanmin, np.nanmax))
-    return MeanCurve(steps, mean, low, high, seeds)
+    steps = common_steps(runs) if steps is None else steps
+    values = np.ma.masked_invalid([at_steps(points, steps) for points in runs])
+    mean, low, high = (
+        np.ma.filled(each, np.nan) for each in (values.mean(0), values.min(0), values.max(0))
+    )
+    return MeanCurve(steps, mean, low, high, values.count(0))
 
 
 def interquartile_mean(scores: Scores) -> Scores:

@@ -23,6 +23,7 @@ CHECKPOINTS = "checkpoints"
 GROWS = "steps"
 """The one setting that may grow when a run is resumed: it changes nothing that has happened."""
 
+
 class Run:
     """A run's directory, locked and open for writing.
 

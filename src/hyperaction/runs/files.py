@@ -96,5 +96,5 @@ def _checksum(arrays: dict[str, NDArray[Any]], text: str) -> str:
     for name, array in sorted(arrays.items()):
         header = f"{name} {array.dtype.str} {array.shape}"
         sum_so_far = zlib.crc32(header.encode(), sum_so_far)
-        sum_so_far = zlib.crc32(array.reshape(-1).view(np.uint8), sum_so_far)
+        sum_so_far = zlib.crc32(array.reshape(-1).view(np.uint8).data, sum_so_far)
     return f"{sum_so_far:08x}"

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hyperaction.runs.files import write_text
-from hyperaction.runs.reader import PROGRESS_SCHEMA, check, parse_json, read_bytes
+from hyperaction.runs.reader import parse_json, read_bytes
 from hyperaction.runs.remote import RESULTS as READ
 from hyperaction.runs.remote import file_system, url_of
+from hyperaction.runs.schema import PROGRESS_SCHEMA, check
 
 FILE = "progress.json"
 

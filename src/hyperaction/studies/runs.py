@@ -10,7 +10,8 @@ from hyperaction.envs.ids import game_of
 from hyperaction.envs.roms import is_published_otherwise
 from hyperaction.report.curves import PublishedCurve
 from hyperaction.report.runs import RunData
-from hyperaction.runs.reader import Metrics, UnreadableError, read_metrics
+from hyperaction.runs.reader import Metrics, read_metrics
+from hyperaction.runs.schema import UnreadableError
 from hyperaction.studies import atari, physical
 from hyperaction.training.config import run_config
 

@@ -18,7 +18,7 @@ from hyperaction.envs import action_maps
 from hyperaction.errors import SettingError
 from hyperaction.runs.directory import AGENT_FILE
 from hyperaction.runs.files import read_arrays, write_arrays
-from hyperaction.runs.reader import ACTION_SCHEMA, AGENT_SCHEMA, check
+from hyperaction.runs.schema import ACTION_SCHEMA, AGENT_SCHEMA, check
 from hyperaction.version import __version__
 
 PREFIX = "agent/"

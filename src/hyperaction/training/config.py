@@ -32,7 +32,8 @@ from hyperaction.arguments import (
 from hyperaction.envs.ids import game_of
 from hyperaction.errors import SettingError, unknown
 from hyperaction.runs.loggers import LOGGERS
-from hyperaction.runs.reader import CONFIG, UnreadableError, read_config
+from hyperaction.runs.reader import CONFIG, read_config
+from hyperaction.runs.schema import UnreadableError
 
 if TYPE_CHECKING:
     from hyperaction.envs.guard import Guard

@@ -15,7 +15,8 @@ from hyperaction.report.runs import RunData, agent_labels
 from hyperaction.report.statistics import mean_curve
 from hyperaction.report.tables import HEADER, Result, cells, legend, score, summary_lines
 from hyperaction.runs.directory import flat_settings
-from hyperaction.runs.reader import (
+from hyperaction.runs.reader import read_json
+from hyperaction.runs.schema import (
     COUNT,
     FINITE,
     SIZES,
@@ -25,7 +26,6 @@ from hyperaction.runs.reader import (
     UnreadableError,
     check,
     is_list,
-    read_json,
 )
 
 Published = Callable[[dict[str, Any]], PublishedCurve | None]
@@ -114,9 +114,7 @@ def _results(runs: Sequence[RunData], labels: dict[Path, str], last: int) -> lis
     for run in runs:
         with suppress(ValueError):  # It has no finite score.
             scored = score(run.evaluations, last, 0)
-            results.append(
-                Result(run.config["env"], labels[run.out], run.config["seed"], scored)
-            )
+            results.append(Result(run.config["env"], labels[run.out], run.config["seed"], scored))
     return results
 
 
@@ -137,9 +135,9 @@ def _explanations(
         if not file.exists():
             continue
         try:
-            shown = _explanation(read_json(file))
+            shown = read_json(file, _explanation)
         except UnreadableError as error:
-            problems.append(f"{file}: {error}")
+            problems.append(str(error))
             continue
         about = {"run": run.name, "env": run.config["env"], "agent": labels[run.out]}
         explained.append({**about, **shown})

@@ -36,6 +36,8 @@ function colour(agents) {
     legend: { orient: "bottom", columns: 2, labelLimit: 300 } };
 }
 
+const CURVES = "Thin: seeds; bold: their mean, each seed interpolated to common steps; shaded: lowest to highest.";
+
 function drawCurves() {
   const env = byId("env").value;
   const all = unique(data.runs.filter((run) => run.env === env).map((run) => run.agent));
@@ -59,8 +61,7 @@ function drawCurves() {
   const tooltip = ["agent", "step", "mean", "low", "high", "seeds"].map((field) => ({ field, type: field === "agent" ? "nominal" : "quantitative", format: field === "agent" ? undefined : ",.0f" }));
   byId("curves").dataset.points = means.length;
   byId("curves-note").textContent = published.length
-    ? "Bold: mean over seeds; shaded: lowest to highest; thin: seeds; dashed: the mean that the paper's authors published."
-    : "Bold: mean over seeds; shaded: lowest to highest; thin: seeds.";
+    ? `${CURVES} Dashed: the mean that the paper's authors published.` : CURVES;
   if (!means.length) {
     byId("curves").replaceChildren();
     byId("curves-note").textContent = "No evaluation to show.";
