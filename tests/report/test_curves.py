@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import pairwise
 from statistics import median
 
 import numpy as np
@@ -25,7 +26,7 @@ def return_at(run, step):
         return run[0][1] if step >= steps[0] - phase else None
     if step > steps[-1]:
         return run[-1][1] if step <= steps[-1] + phase else None
-    for (before, low), (after, high) in zip(run, run[1:], strict=False):
+    for (before, low), (after, high) in pairwise(run):
         if before <= step <= after:
             return low + (high - low) * (step - before) / (after - before)
     return run[0][1]

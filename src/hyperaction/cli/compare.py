@@ -11,7 +11,7 @@ from typing import Annotated
 from hyperaction.arguments import Positional, parse
 from hyperaction.cli.console import Console
 from hyperaction.cli.terminal import check_any, need
-from hyperaction.errors import check_ranges
+from hyperaction.errors import check_ranges, printable
 from hyperaction.report import curves
 from hyperaction.report.runs import agent_labels, short_names
 from hyperaction.runs.remote import to_read
@@ -47,13 +47,11 @@ def main(args: Sequence[str]) -> None:
     runs = [run for run in runs if len(run.points[0])]
     check_any(runs, "run to compare", problems)
     labels = agent_labels({run.out: run.config for run in runs})
-    pairs = [
-        (
-            curves.Curve(run.name, run.config["env"], *run.points, labels[run.out]),
-            published_curve(run.config),
-        )
-        for run in runs
-    ]
+    pairs = []
+    for run in runs:
+        name, env, agent = map(printable, (run.name, run.config["env"], labels[run.out]))
+        curve = curves.Curve(name, env, *run.points, agent)
+        pairs.append((curve, published_curve(run.config)))
     console = Console()
     groups = curves.group_curves(pairs)
     for group in groups:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperaction.envs.ids import game_of
+from hyperaction.errors import printable
 from hyperaction.report.curves import PublishedCurve
 from hyperaction.report.runs import RunData, find_runs
 from hyperaction.studies.atari.published import (
@@ -62,7 +63,7 @@ def game_run(run: RunData) -> GameRun:
     is_paper_agent = paper_agent(run.config) is not None
     published = published_curve(run.config)
     agent = run.config["agent"]
-    return GameRun(run.name, game, agent, steps, returns, is_paper_agent, published)
+    return GameRun(printable(run.name), game, agent, steps, returns, is_paper_agent, published)
 
 
 def compare_pairs(runs: Sequence[GameRun]) -> list[Versus]:
