@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -84,19 +84,19 @@ def policy_weights(hypergraph: Hypergraph, actions: Iterable[NDArray[np.int32]])
     return [count / count.sum() for count in counts]
 
 
-def load_runs(runs: Sequence[Path]) -> tuple[dict[Path, Trained], list[str]]:
+def load_runs(runs: Sequence[Path]) -> tuple[list[tuple[Path, Trained]], list[str]]:
     """The agents of the runs that have one, and what is wrong with the others."""
-    agents, problems = {}, []
+    agents, problems = [], []
     for run in runs:
         try:
-            agents[run] = load_trained(run)
+            agents.append((run, load_trained(run)))
         except ValueError as error:
             problems.append(str(error))
     return agents, problems
 
 
 def explain_runs(
-    runs: Mapping[Path, Trained],
+    runs: Sequence[tuple[Path, Trained]],
     steps: int,
     weights: WeightsName,
     seed: int,
@@ -105,15 +105,15 @@ def explain_runs(
     """The statistics of the agents of runs, ready for JSON.
 
     Args:
-        runs: The agents of runs by directory, with the same environment and hyperedges.
+        runs: Directories and agents of runs, with the same environment and hyperedges.
         steps: Steps of each agent.
         weights: Uniform weights in the canonical form, or the frequencies of the policy.
         seed: The seed of the environments.
         on_progress: Receives the steps done so far and in total.
     """
-    first, agents = next(iter(runs)), list(runs.values())
+    first, agents = runs[0][0], [agent for _, agent in runs]
     hypergraph = agents[0].hypergraph
-    for run, agent in runs.items():
+    for run, agent in runs:
         if agent.hypergraph != hypergraph:
             raise ValueError(f"{run} has other hyperedges than {first}: explain them one by one")
         if agent.env != agents[0].env:
