@@ -222,7 +222,7 @@ function listAgents() {
 function draw() {
   const done = data.runs.filter((run) => run.steps.length && run.steps[run.steps.length - 1] >= run.total).length;
   byId("about").textContent = `${data.runs.length} runs, ${done} complete, ${unique(data.runs.map((run) => run.env)).length} environments.`;
-  choose(byId("env"), unique(data.runs.map((run) => run.env)));
+  choose(byId("env"), unique([...data.means, ...data.runs].map((row) => row.env))); // Those with results first.
   choose(byId("explanation"), data.explanations.map((one) => one.run));
   listAgents();
   drawTables();
