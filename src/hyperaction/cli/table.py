@@ -13,7 +13,7 @@ from hyperaction.cli.console import Console
 from hyperaction.cli.terminal import check_any
 from hyperaction.errors import check_ranges
 from hyperaction.report import tables
-from hyperaction.report.runs import agent_labels, find_runs, short_names
+from hyperaction.report.runs import agent_labels, find_runs
 from hyperaction.runs.remote import to_read
 from hyperaction.studies.runs import read_runs
 
@@ -46,7 +46,7 @@ def main(args: Sequence[str]) -> None:
     """Prints the statistics of the runs in directories."""
     options: TableOptions = parse(TableOptions, "table", args)
     folders = [to_read(folder) for folder in options.folders]
-    runs, problems = read_runs(short_names(find_runs(folders)))
+    runs, problems = read_runs({run: str(run) for run in find_runs(folders)})
     labels = agent_labels({run.out: run.config for run in runs})
     results = []
     for run in runs:

@@ -135,7 +135,7 @@ def read_metrics(out: Path) -> Metrics:
         return Metrics([], "")
     rows: list[dict[str, Any]] = []
     last: dict[str, int] = {}
-    problems: list[str] = []
+    problem, skipped = "", 0
     # What follows the last end of a line is being written, or was cut short by a crash.
     for number, line in enumerate(read_bytes(file).split(b"\n")[:-1], start=1):
         try:
@@ -143,12 +143,13 @@ def read_metrics(out: Path) -> Metrics:
             if row["step"] <= last.get(row["kind"], -1):
                 raise UnreadableError(f"its step {row['step']} is not after the one before")
         except UnreadableError as error:
-            problems.append(f"line {number} of {file}: {error}")
+            problem = problem or f"line {number} of {file}: {error}"
+            skipped += 1
             continue
         last[row["kind"]] = row["step"]
         rows.append(row)
-    more = f" (and {len(problems) - 1} more lines)" if len(problems) > 1 else ""
-    return Metrics(rows, f"{problems[0]}{more}" if problems else "")
+    more = f" (and {skipped - 1} more lines)" if skipped > 1 else ""
+    return Metrics(rows, f"{problem}{more}")
 
 
 def _row(line: bytes) -> dict[str, Any]:
