@@ -64,3 +64,18 @@ def check_ranges(options: object, **ranges: tuple[float, float]) -> None:
         if not low <= value <= high:
             allowed = f"at least {low}" if high == math.inf else f"from {low} to {high}"
             raise SettingError(f"`{name}` must be {allowed}, not {value}")
+
+
+def printable(text: str, keep: str = "") -> str:
+    """Text whose control characters cannot steer a terminal: they are shown as escapes, `\\x1b`.
+
+    Args:
+        text: Any text, such as a name from a file.
+        keep: Characters that stay as they are.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() or each in keep else each.encode("unicode_escape").decode()
+        for each in text
+    )

@@ -1,6 +1,7 @@
 """Explained and recorded runs."""
 
 import json
+import shutil
 
 import gymnasium
 import numpy as np
@@ -84,6 +85,20 @@ def test_runs_are_explained(runs, capsys):
     assert "cannot be split into shares" in capsys.readouterr().out
     assert cli.main(["explain", str(runs / "pair"), str(runs / "dqn")]) == 1
     assert "has other hyperedges than" in capsys.readouterr().err
+
+
+def test_a_run_without_an_agent_that_can_be_read_is_left_out(runs, tmp_path, capsys):
+    bad = tmp_path / "bad"
+    shutil.copytree(runs / "pair", bad)
+    data = bytearray((bad / "agent.safetensors").read_bytes())
+    data[-1] ^= 1
+    (bad / "agent.safetensors").write_bytes(data)
+    capsys.readouterr()
+    assert explain(runs, str(bad), "pair")["agents"] == 1
+    message = f"{bad / 'agent.safetensors'} is damaged: it does not match its checksum\n"
+    assert capsys.readouterr().err == f"hyperaction: skipped {message}"
+    assert cli.main(["explain", str(bad)]) == 1
+    assert capsys.readouterr().err == f"hyperaction: no agent to explain: {message}"
 
 
 def test_shares_are_of_the_values_that_the_agent_acts_by(runs):

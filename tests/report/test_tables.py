@@ -10,7 +10,7 @@ from scipy.stats import trim_mean
 
 from hyperaction.report import tables
 from hyperaction.report.statistics import interquartile_mean, normalise, summarise
-from hyperaction.runs.directory import FORMAT
+from hyperaction.runs.reader import FORMAT
 
 SCORES = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=12).map(np.array)
 
@@ -69,13 +69,11 @@ def test_runs_are_found_named_and_summed_up(tmp_path, capsys):
     write(tmp_path / "E/one/seed-0-old-1", "E", "hgqn", 0, [99], orders=[1])
     assert main(["table", str(tmp_path), "--last", "1", "--format", "markdown"]) == 0
     header, _, *rows = capsys.readouterr().out.splitlines()
-    assert header == "| environment | agent | runs | steps | mean | median | IQM |"
-    assert rows[0].startswith("| E | one | 4 | 30 | 4.50 (3.")
-    assert (
-        rows[1]
-        == "| E | hgqn 1,2 | 4 | 20 | 9.00 (9.00 to 9.00)" + " | 9.00 (9.00 to 9.00)" * 2 + " |"
-    )
-    assert rows[2].startswith("| F | one | 4 | 20 | 2.00")
+    names = "environment | agent | seeds | steps | evaluations | mean | median | IQM"
+    assert header == f"| {names} |"
+    assert rows[0].startswith("| E | one | 4 | 30 | 1 | 4.50 (3.")
+    assert rows[1] == "| E | hgqn 1,2 | 4 | 20 | 1" + " | 9.00 (9.00 to 9.00)" * 3 + " |"
+    assert rows[2].startswith("| F | one | 4 | 20 | 1 | 2.00")
     assert len(rows) == 3  # Not every agent was in both environments.
     write(tmp_path / "short", "E", "hgqn", 9, [0], orders=[1, 2])
     write(tmp_path / "nan", "E", "hgqn", 9, [0, float("nan")], orders=[1, 2])
@@ -93,11 +91,11 @@ def test_runs_are_found_named_and_summed_up(tmp_path, capsys):
     assert "No two environments have runs of every agent" in " ".join(printed.split())
     assert main(["table", str(tmp_path / "F"), str(tmp_path / "E"), "--format", "csv"]) == 0
     *_, overall = capsys.readouterr().out.splitlines()
-    assert overall.startswith(f"{tables.ALL},one,8,20 to 30,")
+    assert overall.startswith(f"{tables.ALL},one,4,20 to 30,1,")
     single = [str(tmp_path / name) for name in ("E/one/seed-1", "F/one/seed-1")]
     assert main(["table", *single, "--format", "csv"]) == 0
     for row in capsys.readouterr().out.splitlines()[1:]:
-        assert row.split(",")[5:7] == ["", ""]  # One run has no interval.
+        assert row.split(",")[6:8] == ["", ""]  # One run has no interval.
     assert main(["table", str(tmp_path / "nothing")]) == 1
     assert "no run with an evaluation found in" in capsys.readouterr().err
 

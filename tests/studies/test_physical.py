@@ -4,7 +4,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hyperaction.report.curves import Curve, count_inside, group_curves, sentence, table
+from hyperaction.report.curves import (
+    Curve,
+    count_inside,
+    format_return,
+    group_curves,
+    sentence,
+    table,
+)
 from hyperaction.studies import atari
 from hyperaction.studies.physical import published_curve
 
@@ -59,7 +66,7 @@ def test_evaluations_are_counted_inside_above_and_below():
     spread = published_curve(CONFIG)
     steps = np.array([500, 10_000, 20_000, 30_000, 4_000_000])
     returns = np.array([0.0, spread.maximum[0] + 1, spread.minimum[1] - 1, spread.mean[2], 0.0])
-    curve = Curve("mine", "HalfCheetahBulletEnv-v0", steps, returns)
+    curve = Curve("mine", "HalfCheetahBulletEnv-v0", steps, returns, "hgqn")
     assert count_inside(curve, spread) == {"inside": 1, "above": 1, "below": 1}
     assert "1 of 3 phases" in sentence(curve, spread)
     early = curve._replace(steps=steps[:1], returns=returns[:1])
@@ -76,21 +83,26 @@ GAME = {
 def test_phases_that_end_late_are_set_beside_their_own_iteration():
     spread = atari.published_curve(GAME)
     curves = [
-        Curve("a", GAME["env"], np.array([251_000, 507_000]), spread.minimum[:2]),
-        Curve("b", GAME["env"], np.array([270_000, 560_000]), spread.maximum[:2]),
+        Curve("a", GAME["env"], np.array([251_000, 507_000]), spread.minimum[:2], "hgqn"),
+        Curve("b", GAME["env"], np.array([270_000, 560_000]), spread.maximum[:2], "hgqn"),
     ]
     for curve in curves:
         assert count_inside(curve, spread) == {"inside": 2, "above": 0, "below": 0}
     [group] = group_curves([(curve, spread) for curve in curves])
     columns = [list(column.cells) for column in table(group, rows=9).columns]
     assert columns[0] == ["270,000", "560,000"]
-    assert columns[1:3] == [columns[4], columns[5]]  # The published minimum and maximum.
+    assert columns[2] == columns[6]  # The published maximum.
+    first, second = spread.minimum[:2]
+    a = [first + (second - first) * 19 / 256, second]  # Between its evaluations, and after them.
+    assert columns[1] == [format_return(value) for value in a]
+    mean = (np.array(a) + spread.maximum[:2]) / 2
+    assert columns[3] == [format_return(value) for value in mean]
 
 
 def test_runs_of_the_same_agent_and_domain_share_a_table():
     spread = published_curve(CONFIG)
     steps = np.arange(1, 31) * 10_000
-    curves = [Curve(name, CONFIG["env"], steps, steps / 300.0) for name in ("a", "b")]
+    curves = [Curve(name, CONFIG["env"], steps, steps / 300.0, name) for name in ("a", "b")]
     groups = group_curves([(curves[0], spread), (curves[1], spread), (curves[0], None)])
     assert [len(group.curves) for group in groups] == [2, 1]
     found = table(groups[0], rows=4)

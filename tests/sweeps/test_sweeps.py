@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from hyperaction.arguments import ArgumentError
-from hyperaction.runs.progress import Progress, read_progress, write_progress
+from hyperaction.cli import main
+from hyperaction.runs.progress import RESULTS, Progress, read_progress, write_progress
 from hyperaction.sweeps import grid as grids
 from hyperaction.sweeps.display import live_table
 from hyperaction.sweeps.scheduler import Sweep
@@ -209,6 +210,8 @@ class Clockwork:
                 self.running.remove((cell, out))
                 yield cell, "it died"
                 continue
+            for name in RESULTS:
+                (out / name).write_text("results")
             write_progress(out, Progress(step, 50.0, 1.0, step >= cell.steps))
             if step >= cell.steps:
                 self.running.remove((cell, out))
@@ -236,6 +239,28 @@ def test_cells_are_retried_a_bounded_number_of_times(tmp_path, monkeypatch):
     assert next(seconds for seconds in left if seconds) == (400 + 400 + 500) / 50 / 2
     again = Sweep(cells, tmp_path, Clockwork({}), retries=0)
     assert [job.state for job in again.jobs] == ["done", "waiting", "done"]
+    (tmp_path / cells[2].name / "metrics.jsonl").unlink()
+    assert Sweep(cells, tmp_path, Clockwork({}), retries=0).jobs[2].state == "waiting"
+
+
+def test_a_damaged_run_fails_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("hyperaction.sweeps.scheduler.POLL_INTERVAL_S", 0.0)
+    monkeypatch.setattr("hyperaction.cli.sweep._workers", lambda *given: Clockwork({}))
+    grid = tmp_path / "grid.toml"
+    grid.write_text(
+        'environments = ["CartPole-v1"]\nseeds = 2\n[agents.a]\n[options]\nsteps = 300\n'
+    )
+    out = tmp_path / "out"
+    damaged = out / "CartPole-v1" / "a" / "seed-0"
+    damaged.mkdir(parents=True)
+    (damaged / "config.json").write_text('{"steps": Infinity}')
+    (damaged / "progress.json").write_text('{"step": "many", "complete": true}')
+    assert main(["sweep", str(grid), "--out", str(out)]) == 1
+    printed, error = capsys.readouterr()
+    assert error == "hyperaction: 1 runs failed, see above\n"
+    assert "1 of 2 runs are done, 1 failed:" in printed
+    assert f"seed-0, step 0: {damaged / 'config.json'} is damaged" in printed.replace("\n", "")
+    assert (damaged / "config.json").read_text() == '{"steps": Infinity}'
 
 
 def test_a_run_elsewhere_is_the_run_here(tmp_path, monkeypatch):

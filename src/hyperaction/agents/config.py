@@ -146,7 +146,7 @@ class QLearningConfig(AgentConfig):
                 return Hypergraph.of_orders(sizes, self.orders)
             except ValueError as error:
                 highest = max(self.orders, default=0)
-                is_rank = self.orders == tuple(range(1, highest + 1))
+                is_rank = self.orders == tuple(range(1, len(self.orders) + 1))
                 given = f"`rank` {highest}, " if is_rank else ""
                 orders = " ".join(map(str, self.orders))
                 raise SettingError(f"{given}`orders` {orders}: {error}") from None

@@ -151,11 +151,17 @@ def _restored(each: Field[Any], hint: Any, value: Any) -> Any:
             )
         settings = {key: v for key, v in value.items() if key != "name"}
         registry: Registry | None = each.metadata.get("registry")
+        if registry is None and not is_dataclass(each.default):
+            raise SettingError(f"`{each.name}` must not be a table")
         if registry is None:
             return from_dict(type(each.default), settings, {})
         if name not in registry:
             raise SettingError(f"`{each.name}`: {unknown(each.name, name, registry)}")
         return from_dict(registry[name], settings, {})
+    if "registry" in each.metadata or is_dataclass(each.default):
+        raise SettingError(f"`{each.name}` must be a table, not {value!r}")
+    if isinstance(each.default, str) and not isinstance(value, str):
+        raise SettingError(f"`{each.name}` must be a string, not {value!r}")
     schedules = [kind for kind in get_args(hint) if hasattr(kind, "parse")]
     if schedules and isinstance(value, str):
         return schedules[0].parse(value)

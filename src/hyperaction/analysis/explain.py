@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperaction.analysis.anova import Vertices, Weights, canonical, closure, uniform, variances
-from hyperaction.analysis.rollout import Rollout, load_trained, rollouts
+from hyperaction.analysis.rollout import Rollout, Trained, load_trained, rollouts
 from hyperaction.hypergraph import Hypergraph
 
 WeightsName = Literal["even", "policy"]
@@ -84,8 +84,19 @@ def policy_weights(hypergraph: Hypergraph, actions: Iterable[NDArray[np.int32]])
     return [count / count.sum() for count in counts]
 
 
+def load_runs(runs: Sequence[Path]) -> tuple[list[tuple[Path, Trained]], list[str]]:
+    """The agents of the runs that have one, and what is wrong with the others."""
+    agents, problems = [], []
+    for run in runs:
+        try:
+            agents.append((run, load_trained(run)))
+        except ValueError as error:
+            problems.append(str(error))
+    return agents, problems
+
+
 def explain_runs(
-    runs: Sequence[Path],
+    runs: Sequence[tuple[Path, Trained]],
     steps: int,
     weights: WeightsName,
     seed: int,
@@ -94,17 +105,17 @@ def explain_runs(
     """The statistics of the agents of runs, ready for JSON.
 
     Args:
-        runs: The directories of the runs, which must have the same environment and hyperedges.
+        runs: Directories and agents of runs, with the same environment and hyperedges.
         steps: Steps of each agent.
         weights: Uniform weights in the canonical form, or the frequencies of the policy.
         seed: The seed of the environments.
         on_progress: Receives the steps done so far and in total.
     """
-    agents = [load_trained(run) for run in runs]
+    first, agents = runs[0][0], [agent for _, agent in runs]
     hypergraph = agents[0].hypergraph
-    for run, agent in zip(runs, agents, strict=True):
+    for run, agent in runs:
         if agent.hypergraph != hypergraph:
-            raise ValueError(f"{run} has other hyperedges than {runs[0]}: explain them one by one")
+            raise ValueError(f"{run} has other hyperedges than {first}: explain them one by one")
         if agent.env != agents[0].env:
             raise ValueError(
                 f"{run} is of {agent.env}, not {agents[0].env}: explain them one by one"

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 from hyperaction.arguments import Positional, parse
-from hyperaction.cli.terminal import need
+from hyperaction.cli.console import Console
+from hyperaction.cli.terminal import check_any, need
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ def main(args: Sequence[str]) -> None:
     """Draws the figures."""
     options: AtariFiguresOptions = parse(AtariFiguresOptions, "atari-figures", args)
     need("matplotlib", extra="report")
-    from hyperaction.studies.atari.command import run
+    from hyperaction.studies.atari.command import read, run
 
-    run(options.runs, options.out, published=options.published)
+    runs, notes, problems = read(options.runs)
+    check_any(runs or not options.runs, "run to draw", problems)
+    run(runs, notes, options.out, Console(), published=options.published)

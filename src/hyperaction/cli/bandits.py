@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from hyperaction.arguments import parse
+from hyperaction.cli.console import Console
 from hyperaction.cli.terminal import STOPPED, UserError, need, progress_bar
 from hyperaction.studies.bandits.settings import BanditStudy, Cell
 from hyperaction.studies.bandits.study import run
@@ -19,7 +18,7 @@ def main(args: Sequence[str]) -> None:
     need("matplotlib", extra="report")
     from hyperaction.studies.bandits.command import show_results
 
-    console = Console(markup=False)
+    console = Console()
     try:
         with progress_bar(console) as bar:
             task = bar.add_task("training", total=sum(cell.cost for cell in study.cells))

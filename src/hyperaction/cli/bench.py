@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from rich.console import Console
-
 from hyperaction.arguments import parse
 from hyperaction.bench.settings import BenchAtari, BenchMaximise, BenchTrain
+from hyperaction.cli.console import Console
 from hyperaction.cli.terminal import UserError, need
 from hyperaction.errors import unknown
 
@@ -56,7 +55,7 @@ def main(args: Sequence[str]) -> None:
         need("pytoulbar2", extra="peers", unless="--peer-states 0")
     use_one_core()
     # Imported after pinning because JAX counts the cores when it is imported.
-    import_module(f"hyperaction.bench.{name}_report").main(settings, Console(markup=False))
+    import_module(f"hyperaction.bench.{name}_report").main(settings, Console())
 
 
 def use_one_core() -> None:

@@ -8,17 +8,14 @@ from math import inf
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
-from rich.console import Console
-
 from hyperaction.arguments import Positional, parse
-from hyperaction.cli.terminal import UserError, need
-from hyperaction.errors import check_ranges
+from hyperaction.cli.console import Console
+from hyperaction.cli.terminal import check_any, need
+from hyperaction.errors import check_ranges, printable
 from hyperaction.report import curves
-from hyperaction.report.tables import short_names
+from hyperaction.report.runs import agent_labels, short_names
 from hyperaction.runs.remote import to_read
-from hyperaction.studies.runs import published_curve, read_curve, version_notes
-from hyperaction.training.config import run_config
+from hyperaction.studies.runs import published_curve, read_runs, version_notes
 
 
 @dataclass(frozen=True)
@@ -44,22 +41,24 @@ def main(args: Sequence[str]) -> None:
     need("matplotlib", extra="report")
     from hyperaction.report.figures import draw_curves
 
-    pairs, configs = [], {}
-    for given, name in short_names(options.runs).items():
-        run = to_read(given)
-        configs[name] = config = run_config(run)
-        rows = read_curve(run, config)
-        if not rows:
-            raise UserError(f"{run} has no result yet", code=1)
-        steps, returns = (np.array([row[key] for row in rows]) for key in ("step", "return"))
-        pairs.append((curves.Curve(name, config["env"], steps, returns), published_curve(config)))
-    console = Console(markup=False)
+    names = {to_read(given): name for given, name in short_names(options.runs).items()}
+    runs, problems = read_runs(names)
+    problems += [f"{run.out}: no result yet" for run in runs if not len(run.points[0])]
+    runs = [run for run in runs if len(run.points[0])]
+    check_any(runs, "run to compare", problems)
+    labels = agent_labels({run.out: run.config for run in runs})
+    pairs = []
+    for run in runs:
+        name, env, agent = map(printable, (run.name, run.config["env"], labels[run.out]))
+        curve = curves.Curve(name, env, *run.points, agent)
+        pairs.append((curve, published_curve(run.config)))
+    console = Console()
     groups = curves.group_curves(pairs)
     for group in groups:
         console.print(curves.table(group, options.rows))
         for curve in group.curves:
             if group.published is not None:
                 console.print(curves.sentence(curve, group.published), highlight=False)
-    for note in version_notes(configs):
+    for note in version_notes({run.name: run.config for run in runs}):
         console.print(note, highlight=False)
     console.print(f"Written: {draw_curves(groups, options.out)}", soft_wrap=True)

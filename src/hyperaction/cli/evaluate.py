@@ -8,9 +8,8 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.console import Console
-
 from hyperaction.arguments import Positional, parse
+from hyperaction.cli.console import Console
 from hyperaction.errors import check_ranges
 from hyperaction.runs.remote import to_read
 
@@ -35,7 +34,7 @@ def main(args: Sequence[str]) -> None:
     options: EvaluateOptions = parse(EvaluateOptions, "evaluate", args)
     from hyperaction.analysis.rollout import play
 
-    console = Console(markup=False)
+    console = Console()
     count = 0
 
     def show(episode: Any) -> None:

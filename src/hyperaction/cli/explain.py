@@ -8,10 +8,9 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Literal
 
-from rich.console import Console
-
 from hyperaction.arguments import Positional, parse
-from hyperaction.cli.terminal import need, progress_bar
+from hyperaction.cli.console import Console
+from hyperaction.cli.terminal import check_any, need, progress_bar
 from hyperaction.errors import check_ranges
 from hyperaction.report import explain as report
 from hyperaction.runs.files import write_json
@@ -50,10 +49,10 @@ def main(args: Sequence[str]) -> None:
     """Explains the agents of runs."""
     options: ExplainOptions = parse(ExplainOptions, "explain", args)
     need("matplotlib", extra="report")
-    from hyperaction.analysis.explain import explain_runs
+    from hyperaction.analysis.explain import explain_runs, load_runs
     from hyperaction.report.figures import draw_explanation
 
-    console = Console(markup=False)
+    console = Console()
     options.out.mkdir(parents=True, exist_ok=True)
     bar = progress_bar(console)
     task = bar.add_task("playing", total=None)
@@ -63,7 +62,8 @@ def main(args: Sequence[str]) -> None:
         bar.update(task, completed=done, total=total)
 
     try:
-        runs = [to_read(run) for run in options.runs]
+        runs, problems = load_runs([to_read(run) for run in options.runs])
+        check_any(runs, "agent to explain", problems)
         explanation = explain_runs(runs, options.steps, options.weights, options.seed, show)
     finally:
         if bar.live.is_started:

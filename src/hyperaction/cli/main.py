@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from hyperaction.arguments import ArgumentError
-from hyperaction.cli.terminal import STOPPED, UserError, error_message
+from hyperaction.cli.terminal import STOPPED, UserError, error_message, print_error
 from hyperaction.errors import unknown
 from hyperaction.version import __version__
 
@@ -80,16 +80,16 @@ def _run(args: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except MemoryError as error:
-        print(f"hyperaction: out of memory: {error}", file=sys.stderr)
+        print_error(f"out of memory: {error}")
         return 1
     except UserError as error:
-        print(f"hyperaction: {error}", file=sys.stderr)
+        print_error(str(error))
         return error.code
     except (ValueError, RuntimeError, OSError) as error:
-        print(f"hyperaction: {error_message(error)}", file=sys.stderr)
+        print_error(error_message(error))
         return 2 if isinstance(error, ArgumentError) else 1
     except KeyboardInterrupt:
-        print("hyperaction: stopped", file=sys.stderr)
+        print_error("stopped")
         return STOPPED
     return 0
 

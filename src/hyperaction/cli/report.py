@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.console import Console
-
 from hyperaction.arguments import Positional, parse
-from hyperaction.cli.terminal import UserError, need
+from hyperaction.cli.console import Console
+from hyperaction.cli.terminal import check_any, need
 from hyperaction.errors import check_ranges
 from hyperaction.report.page import html
-from hyperaction.report.page.data import RunData, collect
+from hyperaction.report.page.data import collect
 from hyperaction.report.page.videos import Video, find_videos, link_videos
-from hyperaction.report.tables import find_runs, short_names
-from hyperaction.runs import read_metrics
+from hyperaction.report.runs import find_runs, short_names
 from hyperaction.runs.files import write_text
 from hyperaction.runs.remote import to_read, url_of
-from hyperaction.studies.runs import published_curve, read_configs, read_curve
+from hyperaction.studies.runs import published_curve, read_runs
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class ReportOptions:
     folders: Annotated[tuple[Path, ...], Positional("DIR ...")]
     """Directories that contain runs, at any depth."""
     last: int = 10
-    """The number of evaluations in a score."""
+    """The number of evaluations in a score, at most."""
     embed: bool = False
     """Embed videos in the page instead of linking to them."""
     out: Path = Path("results/report.html")
@@ -50,13 +47,13 @@ def main(args: Sequence[str]) -> None:
     """Writes the page."""
     options: ReportOptions = parse(ReportOptions, "report", args)
     need("vl_convert", extra="report")
-    data, videos = PageData(options.folders, options.last)()
-    if not data["runs"]:
-        where = " ".join(str(folder) for folder in options.folders)
-        raise UserError(f"no run found in {where}", code=1)
+    page = PageData(options.folders, options.last)
+    data, videos = page()
+    where = " ".join(str(folder) for folder in options.folders)
+    check_any(data["runs"], f"run found in {where}", page.problems)
     links = link_videos(videos, options.out.parent, embed=options.embed)
     write_text(options.out, html(data, links))
-    Console(markup=False).print(f"Written: {options.out}", soft_wrap=True)
+    Console().print(f"Written: {options.out}", soft_wrap=True)
 
 
 def check_folders(folders: tuple[Path, ...]) -> None:
@@ -69,7 +66,7 @@ def check_folders(folders: tuple[Path, ...]) -> None:
 
 
 class PageData:
-    """Reads the data of the page, and its videos, at every call.
+    """Reads the data of the page, and its videos, at every call; keeps what was wrong with runs.
 
     Args:
         folders: Directories that contain runs.
@@ -78,26 +75,12 @@ class PageData:
 
     def __init__(self, folders: Sequence[Path], last: int) -> None:
         self.folders, self.last = folders, last
-        self._reported: set[str] = set()
+        self.problems: list[str] = []
+        """What was wrong with runs so far."""
 
     def __call__(self) -> tuple[dict[str, Any], list[Video]]:
-        """The data and the videos; problems with runs are printed, each of them once."""
-        names = short_names(find_runs([to_read(folder) for folder in self.folders]))
-        runs = []
-        configs, problems = read_configs(names)
-        for out, config in configs.items():
-            started = (out / "metrics.jsonl").exists()
-            try:
-                rows = (
-                    [read_curve(out, config), read_metrics(out, "train")] if started else [[], []]
-                )
-            except ValueError as error:
-                problems.append(str(error))
-                continue
-            runs.append(RunData(names[out], out, config, *rows))
-        for problem in problems:
-            if problem not in self._reported:
-                self._reported.add(problem)
-                print(f"hyperaction: skipped {problem}", file=sys.stderr)
-        videos = find_videos([(run.name, run.out) for run in runs])
-        return collect(runs, published_curve, self.last), videos
+        """The data and the videos."""
+        runs, unread = read_runs(short_names(find_runs([to_read(each) for each in self.folders])))
+        data, problems = collect(runs, published_curve, self.last)
+        self.problems += [each for each in unread + problems if each not in self.problems]
+        return data, find_videos([(run.name, run.out) for run in runs])

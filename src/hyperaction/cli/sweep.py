@@ -9,10 +9,10 @@ from math import inf
 from pathlib import Path
 from typing import Annotated
 
-from rich.console import Console
 from rich.live import Live
 
 from hyperaction.arguments import Positional, parse
+from hyperaction.cli.console import Console
 from hyperaction.cli.terminal import STOPPED, UserError, need
 from hyperaction.errors import SettingError, check_ranges
 from hyperaction.runs.lock import locked
@@ -62,13 +62,15 @@ def main(args: Sequence[str]) -> None:
     grid = grids.load(options.grid)
     changes = {"steps": options.steps, "roms": options.roms}
     cells = grids.chosen(grid, only=options.only, seeds=options.seeds, **changes)
-    grids.check_same(cells, options.out)
+    damaged = grids.check_same(cells, options.out)
     replay_bytes = grids.check_fits(grid.name, cells)
-    console = Console(markup=False)
+    console = Console()
     with ExitStack() as stack:
         stack.enter_context(locked(here(options.out)))
         workers = _workers(options, replay_bytes, stack, console)
         sweep = Sweep(cells, options.out, workers, options.retries)
+        for cell, reason in damaged.items():
+            sweep.fail(cell, reason)
         is_stopping = stack.enter_context(stoppable(lambda: console.print(STOPPING)))
         killed = sweep.run(_shown(console, stack), is_stopping)
     if killed:

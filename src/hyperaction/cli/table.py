@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import Annotated, Literal
 
-from rich.console import Console
-
 from hyperaction.arguments import Positional, parse
-from hyperaction.cli.terminal import UserError
+from hyperaction.cli.console import Console
+from hyperaction.cli.terminal import check_any
 from hyperaction.errors import check_ranges
 from hyperaction.report import tables
+from hyperaction.report.runs import agent_labels, find_runs
 from hyperaction.runs.remote import to_read
-from hyperaction.studies.runs import read_configs, read_curve
+from hyperaction.studies.runs import read_runs
 
 
 @dataclass(frozen=True)
 class TableOptions:
     """Summarise runs over seeds: mean, median, interquartile mean, with 95% bootstrap intervals.
 
-    The score of a run is the mean return of its last evaluations. Overall scores are scaled from 0,
-    the lowest of any run in an environment, to 1, the highest.
+    The score of a run is the mean return of its last evaluations, but of no more than the last half
+    of them. Overall scores are scaled from 0, the lowest of any run in an environment, to 1, the
+    highest.
     """
 
     folders: Annotated[tuple[Path, ...], Positional("DIR ...")]
     """Directories that contain runs, at any depth."""
     last: int = 10
-    """The number of evaluations in a score."""
+    """The number of evaluations in a score, at most."""
     at: int = 0
     """Use only evaluations up to this step; 0 uses all."""
     format: Literal["text", "csv", "markdown"] = "text"
@@ -46,27 +46,24 @@ def main(args: Sequence[str]) -> None:
     """Prints the statistics of the runs in directories."""
     options: TableOptions = parse(TableOptions, "table", args)
     folders = [to_read(folder) for folder in options.folders]
-    configs, problems = read_configs(tables.find_runs(folders))
-    labels = tables.agent_labels(configs)
+    runs, problems = read_runs({run: str(run) for run in find_runs(folders)})
+    labels = agent_labels({run.out: run.config for run in runs})
     results = []
-    for run, config in configs.items():
+    for run in runs:
         try:
-            curve = read_curve(run, config) if (run / "metrics.jsonl").exists() else []
-            score = tables.score(curve, options.last, options.at)
-            results.append(tables.Result(config["env"], labels[run], *score))
+            score = tables.score(run.evaluations, options.last, options.at)
         except ValueError as error:
-            problems.append(f"{run}: {error}")
-    if not results:
-        where = " ".join(str(folder) for folder in options.folders)
-        raise UserError(f"no run with an evaluation found in {where}", code=1)
-    for problem in problems:
-        print(f"hyperaction: skipped {problem}", file=sys.stderr)
+            problems.append(f"{run.out}: {error}")
+            continue
+        results.append(tables.Result(run.config["env"], labels[run.out], run.config["seed"], score))
+    where = " ".join(str(folder) for folder in options.folders)
+    check_any(results, f"run with an evaluation found in {where}", problems)
     lines = tables.summary_lines(results)
     if options.format != "text":
         write = {"csv": tables.as_csv, "markdown": tables.as_markdown}[options.format]
         print(write(lines), end="")
         return
-    console = Console(markup=False)
+    console = Console()
     for table in tables.as_text(lines):
         console.print(table)
     console.print(tables.legend(results, options.last), highlight=False)

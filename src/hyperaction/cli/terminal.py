@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from hyperaction.errors import SettingError
+from hyperaction.errors import SettingError, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,6 +35,26 @@ def error_message(error: Exception) -> str:
     if isinstance(error, FileExistsError):
         return f"{error.filename} is a file, not a directory"
     return f"{error.filename}: {error.strerror}"
+
+
+def print_error(message: str) -> None:
+    """Prints a message in one line, whatever names it contains."""
+    print(f"hyperaction: {printable(' '.join(message.splitlines()))}", file=sys.stderr)
+
+
+def check_any(found: object, what: str, problems: Sequence[str]) -> None:
+    """Prints why runs were left out; if none is left, raises `UserError` instead.
+
+    Args:
+        found: The runs that are left.
+        what: What was sought, such as "run in results".
+        problems: What is wrong with others.
+    """
+    if not found:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise UserError(f"no {what}" + (f": {problems[0]}{more}" if problems else ""), code=1)
+    for problem in problems:
+        print_error(f"skipped {problem}")
 
 
 def progress_bar(console: Console, *more: str) -> Progress:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
-
+from hyperaction.cli.console import Console
 from hyperaction.cli.terminal import STOPPED, UserError, progress_bar
 from hyperaction.runs.progress import Progress
 from hyperaction.runs.remote import url_of
@@ -19,7 +18,7 @@ def main(args: Sequence[str]) -> None:
     config = parse_train(args)
     from hyperaction.training.runner import run
 
-    console = Console(markup=False)
+    console = Console()
     bar = progress_bar(console, "{task.fields[more]}")
     task = bar.add_task("training", total=config.steps, more="")
 

@@ -10,9 +10,8 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.console import Console
-
 from hyperaction.arguments import Positional, parse
+from hyperaction.cli.console import Console
 from hyperaction.cli.terminal import need
 from hyperaction.errors import check_ranges
 from hyperaction.runs.remote import to_read
@@ -52,7 +51,7 @@ def main(args: Sequence[str]) -> None:
 
     if sys.platform == "linux" and "DISPLAY" not in os.environ:
         os.environ.setdefault("MUJOCO_GL", "egl")  # MuJoCo then renders without a display.
-    console = Console(markup=False)
+    console = Console()
     with console.status("recording") as status:
 
         def show(count: int, shot: Any) -> None:

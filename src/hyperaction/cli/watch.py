@@ -7,13 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from hyperaction.arguments import Positional, parse
 from hyperaction.cli.report import PageData, check_folders
-from hyperaction.cli.terminal import UserError, need
+from hyperaction.cli.terminal import UserError, need, print_error
 from hyperaction.errors import check_ranges
 from hyperaction.report.page.server import LOOPBACK, PageServer
+from hyperaction.report.page.videos import Video
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class WatchOptions:
     folders: Annotated[tuple[Path, ...], Positional("DIR ...")]
     """Directories that contain runs, at any depth."""
     last: int = 10
-    """The number of evaluations in a score."""
+    """The number of evaluations in a score, at most."""
     port: int = 8642
     """The port of the server; 0 takes any free port."""
 
@@ -32,12 +33,26 @@ class WatchOptions:
         check_ranges(self, last=(1, inf), port=(0, 65535))
 
 
+class _Reported:
+    """Reads the data of the page, and prints what is wrong with runs, each problem once."""
+
+    def __init__(self, page: PageData) -> None:
+        self.page, self._printed = page, 0
+
+    def __call__(self) -> tuple[dict[str, Any], list[Video]]:
+        found = self.page()
+        for problem in self.page.problems[self._printed :]:
+            print_error(f"skipped {problem}")
+        self._printed = len(self.page.problems)
+        return found
+
+
 def main(args: Sequence[str]) -> None:
     """Serves the page until Ctrl-C."""
     options: WatchOptions = parse(WatchOptions, "watch", args)
     need("vl_convert", extra="report")
     try:
-        server = PageServer(options.port, PageData(options.folders, options.last))
+        server = PageServer(options.port, _Reported(PageData(options.folders, options.last)))
     except OSError as error:
         message = f"--port {options.port}: {error.strerror} (--port 0 takes any free port)"
         raise UserError(message, code=1) from None

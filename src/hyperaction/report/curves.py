@@ -9,6 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
+from hyperaction.report.statistics import (
+    MeanCurve,
+    Points,
+    at_steps,
+    common_steps,
+    mean_curve,
+    phase_steps,
+)
+
 
 class PublishedCurve(NamedTuple):
     """Published returns of an agent, one entry per phase, with their range over seeds."""
@@ -42,6 +51,13 @@ class Curve(NamedTuple):
     env: str
     steps: NDArray[np.int64]
     returns: NDArray[np.float64]
+    agent: str
+    """The label of its agent, which all its seeds have."""
+
+    @property
+    def points(self) -> Points:
+        """Its steps and returns."""
+        return self.steps, self.returns
 
 
 class Group(NamedTuple):
@@ -56,6 +72,17 @@ class Group(NamedTuple):
         """The environment and the published agent."""
         return f"{self.env}, {self.published.agent if self.published else 'nothing published'}"
 
+    def means(self, steps: NDArray[np.int64] | None = None) -> dict[str, MeanCurve]:
+        """The mean over the seeds of each agent that has several, at these or common steps."""
+        seeds: dict[str, list[Points]] = {}
+        for curve in self.curves:
+            seeds.setdefault(curve.agent, []).append(curve.points)
+        return {
+            f"mean of {len(runs)}, {agent}": mean_curve(runs, steps)
+            for agent, runs in seeds.items()
+            if len(runs) > 1
+        }
+
 
 def group_curves(curves: Sequence[tuple[Curve, PublishedCurve | None]]) -> list[Group]:
     """Groups runs by environment and published curve."""
@@ -67,24 +94,23 @@ def group_curves(curves: Sequence[tuple[Curve, PublishedCurve | None]]) -> list[
 
 
 def table(group: Group, rows: int) -> Table:
-    """The returns of a group at up to `rows` steps, evenly spaced over the longest run."""
+    """The returns of a group at up to `rows` of its common steps, evenly spaced.
+
+    A run's return between two evaluations is on the line between them.
+    """
+    common = common_steps([curve.points for curve in group.curves])
+    steps = common[np.unique(np.linspace(0, len(common) - 1, min(rows, len(common))).astype(int))]
+    columns = {curve.name: at_steps(curve.points, steps) for curve in group.curves}
+    columns |= {name: curve.mean for name, curve in group.means(steps).items()}
     grid = Table(title=group.title)
     grid.add_column("steps", justify="right", overflow="fold")
-    for curve in group.curves:
-        grid.add_column(curve.name, justify="right", overflow="fold")
+    for name in columns:
+        grid.add_column(name, justify="right", overflow="fold")
     for name in ("mean", "minimum", "maximum") if group.published else ():
         grid.add_column(f"published {name}", justify="right", style="dim", overflow="fold")
-    longest = max(group.curves, key=lambda curve: int(curve.steps[-1])).steps
-    chosen = np.unique(np.linspace(0, len(longest) - 1, min(rows, len(longest))).astype(int))
-    for step in longest[chosen]:
-        cells = [f"{step:,}"]
-        for curve in group.curves:
-            nearest = int(np.abs(curve.steps - step).argmin())
-            near = abs(int(curve.steps[nearest]) - int(step)) < half_phase(longest)
-            cells.append(format_return(curve.returns[nearest]) if near else "")
-        if group.published is not None:
-            cells += [format_return(value) for value in group.published.at(step)]
-        grid.add_row(*cells)
+    published = group.published.at(steps) if group.published else ()
+    for step, *values in zip(steps, *columns.values(), *published, strict=True):
+        grid.add_row(f"{step:,}", *(format_return(value) for value in values))
     return grid
 
 
@@ -112,7 +138,7 @@ def sentence(curve: Curve, published: PublishedCurve) -> str:
 
 def half_phase(steps: NDArray[np.int64]) -> float:
     """Half the median distance between the ends of two phases."""
-    return float(np.median(np.diff(steps, prepend=0))) / 2
+    return phase_steps(steps) / 2
 
 
 def format_return(value: float) -> str:

@@ -35,7 +35,9 @@ def draw_curves(groups: Sequence[Group], file: Path) -> Path:
             axes.fill_between(steps[shown], *band, color="0.85", label="published range")
             axes.plot(steps[shown], published.mean[shown], color="0.45", label="published mean")
         for curve in group.curves:
-            axes.plot(curve.steps, curve.returns, label=curve.name, linewidth=1.6)
+            axes.plot(curve.steps, curve.returns, label=curve.name, linewidth=1.2)
+        for name, mean in group.means().items():
+            axes.plot(mean.steps, mean.mean, label=name, linewidth=2.4)
         axes.set_title(group.title, fontsize=9)
         axes.set_xlabel("environment steps")
         axes.set_ylabel("return")

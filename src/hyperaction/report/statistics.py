@@ -16,8 +16,14 @@ from numpy.typing import NDArray
 
 Scores = NDArray[np.float64]
 
+Points = tuple[NDArray[np.int64], Scores]
+"""The steps of a run's evaluations, which increase, and their finite returns."""
+
 RESAMPLES = 5_000
 LEVEL = 0.95
+
+MIN_SEEDS = 3
+"""The fewest seeds with an interval: of fewer, the bootstrap says nothing."""
 
 
 class Estimate(NamedTuple):
@@ -34,6 +40,57 @@ class Summary(NamedTuple):
     mean: Estimate
     median: Estimate
     iqm: Estimate
+
+
+class MeanCurve(NamedTuple):
+    """Returns over seeds at common steps."""
+
+    steps: NDArray[np.int64]
+    mean: Scores
+    low: Scores
+    high: Scores
+    seeds: NDArray[np.int64]
+    """How many seeds each mean is over."""
+
+
+def phase_steps(steps: NDArray[np.int64]) -> float:
+    """The median distance between evaluations."""
+    return float(np.median(np.diff(steps, prepend=0)))
+
+
+def at_steps(points: Points, steps: NDArray[np.int64]) -> Scores:
+    """A run's returns at any steps: on the straight line between its evaluations.
+
+    Its first return holds for up to a phase before, its last for up to a phase after; further away
+    there is none, which is NaN.
+    """
+    own, returns = points
+    there = (steps >= own[0] - phase_steps(own)) & (steps <= own[-1] + phase_steps(own))
+    values: Scores = np.where(there, np.interp(steps, own, returns), np.nan)
+    return values
+
+
+def common_steps(runs: Sequence[Points]) -> NDArray[np.int64]:
+    """The steps of the run with the most evaluations, of several the one that is furthest."""
+    return max((own for own, _ in runs), key=lambda own: (len(own), own[-1]))
+
+
+def mean_curve(runs: Sequence[Points], steps: NDArray[np.int64] | None = None) -> MeanCurve:
+    """The mean over seeds, each of which counts with its return `at_steps`.
+
+    Phases are whole episodes, so that seeds drift apart and few of their evaluations are at the
+    same steps.
+
+    Args:
+        runs: The evaluations of each seed.
+        steps: Where to take the mean; the common steps by default.
+    """
+    steps = common_steps(runs) if steps is None else steps
+    values = np.ma.masked_invalid([at_steps(points, steps) for points in runs])
+    mean, low, high = (
+        np.ma.filled(each, np.nan) for each in (values.mean(0), values.min(0), values.max(0))
+    )
+    return MeanCurve(steps, mean, low, high, values.count(0))
 
 
 def interquartile_mean(scores: Scores) -> Scores:

@@ -4,33 +4,44 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import re
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from rich.table import Table
 
-from hyperaction.report.statistics import Estimate, Scores, Summary, normalise, summarise
+from hyperaction.errors import printable
+from hyperaction.report.statistics import (
+    MIN_SEEDS,
+    Estimate,
+    Scores,
+    Summary,
+    normalise,
+    summarise,
+)
 
 ALL = "all environments"
 
-NOT_OF_AGENT = ("env", "seed", "steps")
-"""Settings in which runs of the same agent may differ."""
+HEADER = ("environment", "agent", "seeds", "steps", "evaluations", "mean", "median", "IQM")
 
-HEADER = ("environment", "agent", "runs", "steps", "mean", "median", "IQM")
+
+class Score(NamedTuple):
+    """The score of a run."""
+
+    value: float
+    step: int
+    """The step of the last evaluation in the score."""
+    evaluations: int
+    """How many evaluations it is the mean of."""
 
 
 class Result(NamedTuple):
-    """The score of a run."""
+    """The score of a run, and what it is a run of."""
 
     env: str
     agent: str
-    score: float
-    step: int
-    """The step of the last evaluation in the score."""
+    seed: int
+    score: Score
 
 
 class Line(NamedTuple):
@@ -38,66 +49,20 @@ class Line(NamedTuple):
 
     env: str
     agent: str
-    runs: int
+    seeds: str
     steps: str
+    evaluations: str
     summary: Summary
     has_interval: bool
-    """Whether some environment has several runs, without which there is no interval."""
+    """Whether there are enough seeds for one, in every environment."""
 
 
-def find_runs(folders: Iterable[Path]) -> list[Path]:
-    """The directories of runs in these directories, except those set aside by `--fresh`."""
-    runs = {file.parent.resolve() for folder in folders for file in folder.rglob("config.json")}
-    return sorted(run for run in runs if not re.search(r"-old-\d+$", run.name))
-
-
-def short_names(paths: Iterable[Path]) -> dict[Path, str]:
-    """The name of each directory, with as many parents as needed to make it unique."""
-    resolved = {path.resolve(): path for path in paths}
-    names = {}
-    for full, path in resolved.items():
-        others = [other.parts for other in resolved if other != full]
-        depth = 1
-        while any(other[-depth:] == full.parts[-depth:] for other in others):
-            depth += 1
-        names[path] = "/".join(full.parts[-depth:])
-    return names
-
-
-def agent_labels(configs: dict[Path, dict[str, Any]]) -> dict[Path, str]:
-    """A label for the agent of each run, the same for runs that differ only in their seed.
-
-    Runs of a sweep have the sweep's name for the agent.
-    """
-    by_settings: dict[str, str] = {}
-    labels = {}
-    for out, config in configs.items():
-        settings = {name: value for name, value in config.items() if name not in NOT_OF_AGENT}
-        in_sweep = re.fullmatch(r"seed-\d+", out.name)
-        label = out.parent.name if in_sweep else _describe(config)
-        key = json.dumps([label, settings], sort_keys=True)
-        if key not in by_settings:
-            same = sum(re.sub(r" \(\d+\)$", "", each) == label for each in by_settings.values())
-            by_settings[key] = f"{label} ({same + 1})" if same else label
-        labels[out] = by_settings[key]
-    return labels
-
-
-def _describe(config: dict[str, Any]) -> str:
-    agent, settings = str(config["agent"]), config["settings"]
-    if agent not in ("hgqn", "hg-rainbow"):
-        return agent
-    if edges := settings.get("edges"):
-        return f"{agent} {len(edges)} hyperedges"
-    return f"{agent} {','.join(map(str, settings.get('orders', ())))}".rstrip()
-
-
-def score(evaluations: Sequence[dict[str, Any]], last: int, at: int) -> tuple[float, int]:
-    """The mean of the last evaluations up to a step, and the step of the last one.
+def score(evaluations: Sequence[dict[str, Any]], last: int, at: int) -> Score:
+    """The mean of the last evaluations up to a step, of no more than the last half of them.
 
     Args:
-        evaluations: Rows with a step and a return.
-        last: How many evaluations to average.
+        evaluations: Rows with a step and a return, by increasing step.
+        last: How many evaluations to average, at most.
         at: The last step to include; 0 includes all.
 
     Raises:
@@ -105,19 +70,16 @@ def score(evaluations: Sequence[dict[str, Any]], last: int, at: int) -> tuple[fl
     """
     if not evaluations:
         raise ValueError("no result yet")
-    try:
-        rows = [(int(row["step"]), float(row["return"])) for row in evaluations]
-    except (KeyError, TypeError, ValueError):
-        raise ValueError("an evaluation lacks a step or a return") from None
-    if at and rows[-1][0] < at:
-        raise ValueError(f"only at step {rows[-1][0]:,} so far")
-    included = [row for row in rows if not at or row[0] <= at]
+    if at and evaluations[-1]["step"] < at:
+        raise ValueError(f"only at step {evaluations[-1]['step']:,} so far")
+    included = [row for row in evaluations if not at or row["step"] <= at]
     if not included:
-        raise ValueError(f"the first evaluation is at step {rows[0][0]:,}")
-    mean = float(np.mean([value for _, value in included[-last:]]))
+        raise ValueError(f"the first evaluation is at step {evaluations[0]['step']:,}")
+    count = min(last, max(1, len(included) // 2))
+    mean = float(np.mean([row["return"] for row in included[-count:]]))
     if not np.isfinite(mean):
         raise ValueError(f"the score is {mean}")
-    return mean, included[-1][0]
+    return Score(mean, included[-1]["step"], count)
 
 
 def summary_lines(results: Sequence[Result]) -> list[Line]:
@@ -126,11 +88,11 @@ def summary_lines(results: Sequence[Result]) -> list[Line]:
     for result in results:
         grouped.setdefault(result.env, {}).setdefault(result.agent, []).append(result)
     scores: dict[str, dict[str, Scores]] = {
-        env: {agent: np.array([run.score for run in runs]) for agent, runs in agents.items()}
+        env: {agent: np.array([run.score.value for run in runs]) for agent, runs in agents.items()}
         for env, agents in sorted(grouped.items())
     }
     lines = [
-        Line(env, agent, len(runs), _steps(grouped[env][agent]), summarise([runs]), len(runs) > 1)
+        _line(env, agent, [grouped[env][agent]], [runs])
         for env, agents in scores.items()
         for agent, runs in agents.items()
     ]
@@ -139,12 +101,26 @@ def summary_lines(results: Sequence[Result]) -> list[Line]:
         return lines
     scaled = normalise({env: scores[env] for env in envs})
     for agent in scores[envs[0]]:
-        runs = [scaled[env][agent] for env in envs]
-        all_runs = [run for env in envs for run in grouped[env][agent]]
-        has_interval = max(map(len, runs)) > 1
-        steps = _steps(all_runs)
-        lines.append(Line(ALL, agent, len(all_runs), steps, summarise(runs), has_interval))
+        by_env = [grouped[env][agent] for env in envs]
+        lines.append(_line(ALL, agent, by_env, [scaled[env][agent] for env in envs]))
     return lines
+
+
+def _line(
+    env: str, agent: str, by_env: Sequence[Sequence[Result]], scores: Sequence[Scores]
+) -> Line:
+    """The line of an agent, given its runs and their scores in each environment."""
+    runs = [run for each in by_env for run in each]
+    seeds = [len({run.seed for run in each}) for each in by_env]
+    return Line(
+        env,
+        agent,
+        _range(seeds) if sum(seeds) == len(runs) else f"{_range(seeds)} ({len(runs)} runs)",
+        _range([run.score.step for run in runs]),
+        _range([run.score.evaluations for run in runs]),
+        summarise(scores),
+        has_interval=min(seeds) >= MIN_SEEDS,
+    )
 
 
 def shared_environments(results: Sequence[Result]) -> list[str]:
@@ -160,8 +136,9 @@ def shared_environments(results: Sequence[Result]) -> list[str]:
 def legend(results: Sequence[Result], last: int) -> str:
     """What the numbers of the tables are."""
     text = (
-        f"A score is the mean return of a run's last {last} evaluations (95% intervals), or of its "
-        "last phases of training if it has none."
+        f"A score is the mean return of a run's last {last} evaluations, but of no more than the "
+        f"last half of them, or of its last phases of training if it has none; in brackets 95% "
+        f"bootstrap intervals, where there are at least {MIN_SEEDS} seeds."
     )
     envs = {result.env for result in results}
     shared = shared_environments(results)
@@ -174,9 +151,9 @@ def legend(results: Sequence[Result], last: int) -> str:
     return f"{text} Overall scores{without} range from 0 (lowest) to 1 (highest) per environment."
 
 
-def _steps(results: Sequence[Result]) -> str:
-    steps = sorted({result.step for result in results})
-    return f"{steps[0]:,}" if steps[0] == steps[-1] else f"{steps[0]:,} to {steps[-1]:,}"
+def _range(numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def as_text(lines: Sequence[Line]) -> list[Table]:
@@ -193,7 +170,8 @@ def as_text(lines: Sequence[Line]) -> list[Table]:
 
 def as_markdown(lines: Sequence[Line]) -> str:
     """One Markdown table."""
-    rows = [HEADER, ("---",) * len(HEADER), *(cells(line) for line in lines)]
+    shown = [[printable(cell).replace("|", "\\|") for cell in cells(line)] for line in lines]
+    rows = [HEADER, ("---",) * len(HEADER), *shown]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
 
 
@@ -202,21 +180,22 @@ def as_csv(lines: Sequence[Line]) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     names = [f"{name}{end}" for name in Summary._fields for end in ("", "_low", "_high")]
-    writer.writerow(["environment", "agent", "runs", "steps", *names])
+    writer.writerow([*HEADER[:5], *names])
     for line in lines:
         numbers = [
             f"{value:.6g}" if line.has_interval or column == 0 else ""
             for estimate in line.summary
             for column, value in enumerate(estimate)
         ]
-        writer.writerow([line.env, line.agent, line.runs, line.steps.replace(",", ""), *numbers])
+        counts = [each.replace(",", "") for each in (line.seeds, line.steps, line.evaluations)]
+        writer.writerow([printable(line.env), printable(line.agent), *counts, *numbers])
     return file.getvalue()
 
 
 def cells(line: Line) -> tuple[str, ...]:
     """The cells of a line, as text."""
     numbers = [_format(estimate, interval=line.has_interval) for estimate in line.summary]
-    return (line.env, line.agent, str(line.runs), line.steps, *numbers)
+    return (line.env, line.agent, line.seeds, line.steps, line.evaluations, *numbers)
 
 
 def _format(estimate: Estimate, *, interval: bool) -> str:

@@ -18,19 +18,13 @@ from hyperaction.runs.loggers import LOGGERS, Background, Logger, by_kind
 from hyperaction.runs.metrics import FILE as METRICS
 from hyperaction.runs.metrics import MetricsFile
 from hyperaction.runs.progress import FILE as PROGRESS
+from hyperaction.runs.reader import CONFIG, FORMAT, read_config
 
-CONFIG = "config.json"
 AGENT_FILE = "agent.safetensors"
 CHECKPOINTS = "checkpoints"
 
-FORMAT = 2
-"""The version of what is in a run's directory."""
-
 GROWS = "steps"
 """The one setting that may grow when a run is resumed: it changes nothing that has happened."""
-
-KINDS = {"env": str, "agent": str, "steps": int, "settings": dict}
-"""What the settings of any run have."""
 
 
 class Run:
@@ -206,38 +200,3 @@ def _free_name(out: Path) -> Path:
     while os.path.lexists(free := out.with_name(f"{out.name}-old-{number}")):
         number += 1
     return free
-
-
-def read_metrics(out: Path, kind: str) -> list[dict[str, Any]]:
-    """A run's metrics of one kind."""
-    file = out / "metrics.jsonl"
-    if not file.exists():
-        raise ValueError(f"{out} holds no run: there is no {file.name} in it")
-    lines = file.read_text(errors="replace").splitlines(keepends=True)
-    try:
-        # A line that a crash cut short does not count.
-        rows = [json.loads(line) for line in lines if line.endswith("\n")]
-        return [row for row in rows if row["kind"] == kind]
-    except (ValueError, TypeError, KeyError) as error:
-        raise ValueError(f"{file} is damaged: {error}") from None
-
-
-def read_config(out: Path) -> dict[str, Any]:
-    """A run's settings."""
-    file = out / "config.json"
-    if not file.exists():
-        raise ValueError(f"{out} holds no run: there is no {file.name} in it")
-    try:
-        config = json.loads(file.read_text())
-        known = isinstance(config, dict) and all(
-            type(config.get(key)) is kind for key, kind in KINDS.items()
-        )
-        if not known:
-            raise ValueError("it does not hold the settings of a run")
-        if config.get("format") != FORMAT:
-            raise ValueError(
-                "it was written by another version of hyperaction; train --fresh starts over"
-            )
-    except ValueError as error:
-        raise ValueError(f"{file} is damaged: {error}") from None
-    return config

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
+
+from hyperaction.runs.reader import parse_json
 
 
 @contextmanager
@@ -56,7 +59,9 @@ def write_arrays(path: Path, arrays: dict[str, NDArray[Any]], about: dict[str, A
     contiguous = {name: array.reshape(np.shape(arrays[name])) for name, array in contiguous.items()}
     try:
         with replacing(path) as part:
-            save_file(contiguous, part, metadata={"about": json.dumps(about)})
+            text = json.dumps(about)
+            metadata = {"about": text, "crc32": _checksum(contiguous, text)}
+            save_file(contiguous, part, metadata=metadata)
             part.chmod(0o666 & ~_umask())  # Safetensors makes files private to their owner.
     except SafetensorError as error:
         raise OSError(f"{path} could not be written: {error}") from None
@@ -69,12 +74,27 @@ def _umask() -> int:
 
 
 def read_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """The arrays and the metadata of a file."""
+    """The arrays and the metadata of a file, if they match its checksum."""
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
     try:
         with safe_open(path, framework="numpy") as file:
-            about = json.loads((file.metadata() or {})["about"])
-            return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
-    except (SafetensorError, KeyError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} holds no agent: {error}") from None
+            metadata = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        text, checksum = metadata["about"], metadata["crc32"]
+        about = parse_json(text)
+    except (SafetensorError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"{path} holds no agent of this version: {error}") from None
+    if _checksum(arrays, text) != checksum:
+        raise ValueError(f"{path} is damaged: it does not match its checksum")
+    return arrays, about
+
+
+def _checksum(arrays: dict[str, NDArray[Any]], text: str) -> str:
+    """The checksum of named arrays and a text: of names, types, shapes and every byte."""
+    sum_so_far = zlib.crc32(text.encode())
+    for name, array in sorted(arrays.items()):
+        header = f"{name} {array.dtype.str} {array.shape}"
+        sum_so_far = zlib.crc32(header.encode(), sum_so_far)
+        sum_so_far = zlib.crc32(array.reshape(-1).view(np.uint8).data, sum_so_far)
+    return f"{sum_so_far:08x}"

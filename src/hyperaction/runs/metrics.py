@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hyperaction.runs.files import replacing
+from hyperaction.runs.reader import parse_json
 
 FILE = "metrics.jsonl"
 
@@ -83,7 +84,7 @@ def _lines_up_to(content: bytes, step: int) -> list[bytes]:
     lines: dict[bytes, None] = {}
     for line in content.splitlines(keepends=True):
         try:
-            row = json.loads(line)
+            row = parse_json(line)
             if line.endswith(b"\n") and 0 <= row["step"] <= step:
                 lines[line] = None
         except (ValueError, KeyError, TypeError):

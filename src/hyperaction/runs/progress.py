@@ -8,9 +8,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hyperaction.runs.files import write_text
+from hyperaction.runs.reader import parse_json, read_bytes
+from hyperaction.runs.remote import RESULTS as READ
 from hyperaction.runs.remote import file_system, url_of
+from hyperaction.runs.schema import PROGRESS_SCHEMA, check
 
 FILE = "progress.json"
+
+RESULTS = tuple(name for name in READ if name != FILE)
+"""What a complete run has."""
 
 
 class Progress(NamedTuple):
@@ -32,14 +38,25 @@ def write_progress(out: Path, progress: Progress) -> None:
 
 
 def read_progress(out: Path) -> Progress:
-    """What was written last; without a file, no progress."""
+    """What was written last; no progress without a file, or where the results are gone."""
     try:
         url = url_of(out)
         if url is None:
-            text = (out / FILE).read_text()
+            progress = _parse(read_bytes(out / FILE))
+            there = all(_has_content(out / name) for name in RESULTS if progress.complete)
         else:
             system, root = file_system(url)
-            text = system.cat_file(f"{root}/{FILE}").decode()
-        return Progress(**json.loads(text))
-    except (OSError, ValueError, TypeError):
+            progress = _parse(system.cat_file(f"{root}/{FILE}"))
+            there = all(system.exists(f"{root}/{name}") for name in RESULTS if progress.complete)
+        return progress if there else Progress()
+    except (OSError, ValueError):
         return Progress()
+
+
+def _parse(data: bytes) -> Progress:
+    content = check(parse_json(data), PROGRESS_SCHEMA)
+    return Progress(**{name: content[name] for name in Progress._fields})
+
+
+def _has_content(file: Path) -> bool:
+    return file.is_file() and file.stat().st_size > 0

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hyperaction.envs.ids import game_of
 from hyperaction.envs.roms import is_published_otherwise
 from hyperaction.report.curves import PublishedCurve
-from hyperaction.runs import read_metrics
+from hyperaction.report.runs import RunData
+from hyperaction.runs.reader import Metrics, read_metrics
+from hyperaction.runs.schema import UnreadableError
 from hyperaction.studies import atari, physical
 from hyperaction.training.config import run_config
 
@@ -19,24 +21,29 @@ def published_curve(config: dict[str, Any]) -> PublishedCurve | None:
     return physical.published_curve(config) or atari.published_curve(config)
 
 
-def read_configs(runs: Iterable[Path]) -> tuple[dict[Path, dict[str, Any]], list[str]]:
-    """The settings of the runs that can be read, and an error message for each of the others."""
-    configs, problems = {}, []
-    for run in runs:
+def read_runs(names: Mapping[Path, str]) -> tuple[list[RunData], list[str]]:
+    """The runs in directories, given by name, and a message for each that was not read whole."""
+    runs, problems = [], []
+    for out, name in names.items():
         try:
-            configs[run] = run_config(run)
-        except ValueError as error:
+            config, metrics = run_config(out), read_metrics(out)
+        except UnreadableError as error:
             problems.append(str(error))
-    return configs, problems
+            continue
+        if metrics.problem:
+            problems.append(metrics.problem)
+        runs.append(RunData(name, out, config, _curve(config, metrics), metrics.of("train")))
+    return runs, problems
 
 
-def read_curve(run: Path, config: dict[str, Any]) -> list[dict[str, Any]]:
+def _curve(config: dict[str, Any], metrics: Metrics) -> list[dict[str, Any]]:
     """The evaluations of a run, or the returns of its training if there are none.
 
-    Atari games are always scored by training returns, as in all published results.
+    Atari games are always scored by training returns, as in all published results. A phase in which
+    no episode ended has no return.
     """
-    evaluations = [] if game_of(config["env"]) else read_metrics(run, "eval")
-    return evaluations or [row for row in read_metrics(run, "train") if "return" in row]
+    evaluations = [] if game_of(config["env"]) else metrics.of("eval")
+    return evaluations or [row for row in metrics.of("train") if "return" in row]
 
 
 def version_notes(configs: dict[str, dict[str, Any]]) -> list[str]:

@@ -17,6 +17,7 @@ from hyperaction.errors import unknown
 from hyperaction.replay.buffer import replay_bytes
 from hyperaction.runs.directory import check_same_settings
 from hyperaction.runs.remote import url_of
+from hyperaction.runs.schema import UnreadableError
 from hyperaction.training.config import TrainConfig, default_preset, parse_train
 
 if TYPE_CHECKING:
@@ -128,12 +129,20 @@ def chosen(grid: Grid, *, only: tuple[str, ...] = (), seeds: int = 0, **options:
     return cells
 
 
-def check_same(cells: list[Cell], out: Path) -> None:
-    """Refuses to resume runs of other settings than the cells'."""
+def check_same(cells: list[Cell], out: Path) -> dict[Cell, str]:
+    """Refuses to resume runs of other settings than the cells'.
+
+    Returns the cells whose directories hold something that is damaged, and what.
+    """
+    damaged = {}
     for cell in cells:
         there = out / cell.name
         if url_of(out) is None and (there / "config.json").exists():
-            check_same_settings(there, cell.config.as_dict())
+            try:
+                check_same_settings(there, cell.config.as_dict())
+            except UnreadableError as error:
+                damaged[cell] = str(error)
+    return damaged
 
 
 def check_fits(name: str, cells: list[Cell]) -> int:

@@ -124,6 +124,11 @@ class Sweep:
             raise
         return []
 
+    def fail(self, cell: Cell, reason: str) -> None:
+        """Leaves out a cell that cannot run."""
+        job = self._by_cell[cell]
+        job.state, job.reason = "failed", reason
+
     def in_state(self, state: State) -> list[Job]:
         """The jobs in a state."""
         return [job for job in self.jobs if job.state == state]

@@ -15,8 +15,10 @@ from hyperaction.agents.config import AgentConfig
 from hyperaction.agents.parts import to_dict
 from hyperaction.agents.presets import AgentName, restored
 from hyperaction.envs import action_maps
+from hyperaction.errors import SettingError
 from hyperaction.runs.directory import AGENT_FILE
 from hyperaction.runs.files import read_arrays, write_arrays
+from hyperaction.runs.schema import ACTION_SCHEMA, AGENT_SCHEMA, check
 from hyperaction.version import __version__
 
 PREFIX = "agent/"
@@ -62,19 +64,44 @@ def load(path: Path, own: Mapping[str, Any] | None = None) -> AgentFile:
     arrays, about = read_arrays(file)
     own_arrays = {n.removeprefix(PREFIX): a for n, a in arrays.items() if n.startswith(PREFIX)}
     try:
+        check(about, AGENT_SCHEMA)
         if not own_arrays:
-            raise KeyError("its arrays are named as in another version")
+            raise ValueError("its arrays are named as in another version")
+        config, actions = restored(about["agent"], about["settings"], own), _actions(about)
+        _check_size(config, actions, own_arrays)
         return AgentFile(
             about["agent"],
-            restored(about["agent"], about["settings"], own),
-            action_maps.restored(about["actions"]),
+            config,
+            actions,
             tuple(about["observation_shape"]),
             about["step"],
             own_arrays,
         )
-    except (KeyError, TypeError, AttributeError) as error:
-        version = about.get("hyperaction", "another program")
-        raise ValueError(f"{file} was written by {version} and cannot be read: {error}") from None
+    except SettingError as error:
+        raise SettingError(f"{file} cannot be read: {error.template}") from None
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        raise ValueError(f"{file} holds no agent of this version: {error}") from None
+
+
+def _actions(about: dict[str, Any]) -> action_maps.ActionMap:
+    """The actions that were described, if they can be taken."""
+    actions = action_maps.restored(check(about["actions"], ACTION_SCHEMA))
+    if not actions.sizes:
+        raise ValueError("it has no action")
+    last = actions(np.maximum(np.array(actions.sizes) - 1, 0))
+    if np.asarray(last).dtype.kind not in "biuf":
+        raise ValueError(f"its actions are {np.asarray(last).dtype}, not numbers")
+    return actions
+
+
+def _check_size(
+    config: AgentConfig, actions: action_maps.ActionMap, arrays: dict[str, NDArray[Any]]
+) -> None:
+    """Refuses a description of more outputs than there are weights, before anything is built."""
+    hypergraph = config.hypergraph(actions.sizes)
+    count = 0 if hypergraph is None else hypergraph.num_outputs
+    if count > sum(array.size for array in arrays.values()):
+        raise ValueError(f"it describes {count:,} outputs, more than it has weights")
 
 
 def arrays_of(tree: Any) -> dict[str, NDArray[Any]]:

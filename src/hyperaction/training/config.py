@@ -31,8 +31,9 @@ from hyperaction.arguments import (
 )
 from hyperaction.envs.ids import game_of
 from hyperaction.errors import SettingError, unknown
-from hyperaction.runs.directory import read_config
 from hyperaction.runs.loggers import LOGGERS
+from hyperaction.runs.reader import CONFIG, read_config
+from hyperaction.runs.schema import UnreadableError
 
 if TYPE_CHECKING:
     from hyperaction.envs.guard import Guard
@@ -236,11 +237,6 @@ def run_config(out: Path) -> dict[str, Any]:
     config = read_config(out)
     try:
         settings = restored(config["agent"], config["settings"])
-        limit = config.setdefault("max_episode_steps", 0)
-        if type(limit) is not int or limit < 0:
-            raise ValueError(f"max_episode_steps is {limit!r}")
-        if type(roms := config.setdefault("roms", "")) is not str:
-            raise ValueError(f"roms is {roms!r}")
-    except (ValueError, TypeError, AttributeError) as error:
-        raise ValueError(f"{out / 'config.json'} is damaged: {error}") from None
-    return {**config, "settings": to_dict(settings)}
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise UnreadableError(f"{out / CONFIG} is damaged: {error}") from None
+    return {"max_episode_steps": 0, "roms": "", **config, "settings": to_dict(settings)}

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hyperaction.report.curves import PublishedCurve
 from hyperaction.report.explain import COLUMNS
-from hyperaction.report.tables import (
-    HEADER,
-    Result,
-    agent_labels,
-    cells,
-    score,
-    summary_lines,
-)
+from hyperaction.report.runs import RunData, agent_labels
+from hyperaction.report.statistics import mean_curve
+from hyperaction.report.tables import HEADER, Result, cells, legend, score, summary_lines
 from hyperaction.runs.directory import flat_settings
+from hyperaction.runs.reader import read_json
+from hyperaction.runs.schema import (
+    COUNT,
+    FINITE,
+    SIZES,
+    TABLE,
+    TEXTS,
+    Kind,
+    UnreadableError,
+    check,
+    is_list,
+)
 
 Published = Callable[[dict[str, Any]], PublishedCurve | None]
 """Finds the published curve for the settings of a run, if there is one."""
@@ -29,23 +35,15 @@ EXPLANATION = Path("explain") / "explain.json"
 """The output of `hyperaction explain` in the directory of a run."""
 
 
-class RunData(NamedTuple):
-    """What was read from the directory of a run."""
-
-    name: str
-    out: Path
-    config: dict[str, Any]
-    evaluations: list[dict[str, Any]]
-    phases: list[dict[str, Any]]
-
-
-def collect(runs: Sequence[RunData], published: Published, last: int) -> dict[str, Any]:
-    """Everything that the page shows, ready for JSON.
+def collect(
+    runs: Sequence[RunData], published: Published, last: int
+) -> tuple[dict[str, Any], list[str]]:
+    """Everything that the page shows, ready for JSON, and what could not be read.
 
     Args:
         runs: The runs.
         published: Finds published curves.
-        last: How many evaluations a score averages.
+        last: How many evaluations a score averages, at most.
     """
     labels = agent_labels({run.out: run.config for run in runs})
     curves = {}
@@ -53,44 +51,52 @@ def collect(runs: Sequence[RunData], published: Published, last: int) -> dict[st
         curve = published(run.config)
         if curve is not None:
             curves[f"{run.config['env']}/{labels[run.out]}"] = _curve(curve)
-    return {
+    explanations, problems = _explanations(runs, labels)
+    results = _results(runs, labels, last)
+    data = {
         "runs": [_run(run, labels[run.out]) for run in runs],
+        "means": _means(runs, labels),
         "published": curves,
-        "tables": _tables(runs, labels, last),
-        "explanations": _explanations(runs, labels),
-        "last": last,
+        "tables": _tables(results),
+        "tables_note": legend(results, last),
+        "explanations": explanations,
     }
+    return data, problems
 
 
 def _run(run: RunData, agent: str) -> dict[str, Any]:
-    speeds = _numbers(run.phases, "step", "steps_per_second")
+    speeds = [row["steps_per_second"] for row in run.phases if "steps_per_second" in row]
+    speeds = [speed for speed in speeds if np.isfinite(speed)]
     settings = {name: v for name, v in run.config.items() if name not in ("settings", "format")}
     settings |= flat_settings(run.config["settings"])
-    evaluations = _numbers(run.evaluations, "step", "return")
+    steps, returns = run.points
     return {
         "name": run.name,
         "env": run.config["env"],
         "agent": agent,
-        "seed": run.config.get("seed"),
+        "seed": run.config["seed"],
         "total": run.config["steps"],
-        "steps": [step for step, _ in evaluations],
-        "returns": [value for _, value in evaluations],
-        "speed": float(np.mean([speed for _, speed in speeds])) if speeds else None,
-        "settings": {name: _as_json(v) for name, v in settings.items()},
+        "steps": steps.tolist(),
+        "returns": returns.tolist(),
+        "speed": float(np.mean(speeds)) if speeds else None,
+        "settings": settings,
     }
 
 
-def _numbers(rows: Sequence[dict[str, Any]], *names: str) -> list[tuple[float, ...]]:
-    """These numbers of the rows that have all of them."""
-    numbers = []
-    for row in rows:
-        with suppress(KeyError, TypeError, ValueError):
-            numbers.append(tuple(_finite(row[name]) for name in names))
-    return numbers
-
-
-def _as_json(value: Any) -> Any:
-    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
+def _means(runs: Sequence[RunData], labels: dict[Path, str]) -> list[dict[str, Any]]:
+    """The mean over seeds of each agent in each environment, a row per step."""
+    groups: dict[tuple[str, str], list[RunData]] = {}
+    for run in runs:
+        if len(run.points[0]):
+            groups.setdefault((run.config["env"], labels[run.out]), []).append(run)
+    rows = []
+    for (env, agent), seeds in groups.items():
+        curve = mean_curve([run.points for run in seeds])
+        columns = [column.tolist() for column in curve]
+        names = ("step", "mean", "low", "high", "seeds")
+        about = {"env": env, "agent": agent}
+        rows += [about | dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    return rows
 
 
 def _curve(curve: PublishedCurve) -> dict[str, Any]:
@@ -103,12 +109,16 @@ def _curve(curve: PublishedCurve) -> dict[str, Any]:
     }
 
 
-def _tables(runs: Sequence[RunData], labels: dict[Path, str], last: int) -> list[dict[str, Any]]:
+def _results(runs: Sequence[RunData], labels: dict[Path, str], last: int) -> list[Result]:
     results = []
     for run in runs:
         with suppress(ValueError):  # It has no finite score.
             scored = score(run.evaluations, last, 0)
-            results.append(Result(run.config["env"], labels[run.out], *scored))
+            results.append(Result(run.config["env"], labels[run.out], run.config["seed"], scored))
+    return results
+
+
+def _tables(results: Sequence[Result]) -> list[dict[str, Any]]:
     tables: dict[str, list[list[str]]] = {}
     for line in summary_lines(results) if results else []:
         env, *rest = cells(line)
@@ -116,44 +126,37 @@ def _tables(runs: Sequence[RunData], labels: dict[Path, str], last: int) -> list
     return [{"env": env, "header": HEADER[1:], "rows": rows} for env, rows in tables.items()]
 
 
-def _explanations(runs: Sequence[RunData], labels: dict[Path, str]) -> list[dict[str, Any]]:
-    explained = []
+def _explanations(
+    runs: Sequence[RunData], labels: dict[Path, str]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    explained, problems = [], []
     for run in runs:
         file = run.out / EXPLANATION
-        # A damaged file is skipped: the command can be run again.
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            shown = _explanation(json.loads(file.read_text()))
-            about = {"run": run.name, "env": run.config["env"], "agent": labels[run.out]}
-            explained.append({**about, **shown})
-    return explained
+        if not file.exists():
+            continue
+        try:
+            shown = read_json(file, _explanation)
+        except UnreadableError as error:
+            problems.append(str(error))
+            continue
+        about = {"run": run.name, "env": run.config["env"], "agent": labels[run.out]}
+        explained.append({**about, **shown})
+    return explained, problems
 
 
-def _explanation(content: dict[str, Any]) -> dict[str, Any]:
-    sizes = [int(size) for size in content["sizes"]]
+ROWS = Kind("a list of tables", lambda value: is_list(value, TABLE.fits))
 
-    def checked(vertices: Any) -> list[int]:
-        part = [int(vertex) for vertex in vertices]
-        if not all(0 <= vertex < len(sizes) for vertex in part):
-            raise ValueError(f"{vertices} are not vertices")
-        return part
-
-    return {
-        "names": [str(name) for name in content["names"]],
-        "sizes": sizes,
-        "steps": int(content["steps"]),
-        "representation": [
-            {"edge": checked(row["edge"])} | {key: _finite(row[key]) for key in COLUMNS}
-            for row in content["representation"]
-        ],
-        "shares": [
-            {"vertices": checked(row["vertices"]), "share": _finite(row["share"])}
-            for row in content["shares"]
-        ],
-    }
+SCHEMA = {"names": TEXTS, "sizes": SIZES, "steps": COUNT, "representation": ROWS, "shares": ROWS}
+"""What the output of `hyperaction explain` has."""
 
 
-def _finite(value: Any) -> float:
-    number = float(value)
-    if not np.isfinite(number):
-        raise ValueError(f"{value} is not finite")
-    return number
+def _explanation(content: Any) -> dict[str, Any]:
+    """What the page shows of an explanation."""
+    check(content, SCHEMA)
+    count = len(content["sizes"])
+    vertices = Kind("vertices", lambda value: is_list(value, lambda v: v in range(count)))
+    for row in content["representation"]:
+        check(row, {"edge": vertices, **dict.fromkeys(COLUMNS, FINITE)})
+    for row in content["shares"]:
+        check(row, {"vertices": vertices, "share": FINITE})
+    return {name: content[name] for name in SCHEMA}

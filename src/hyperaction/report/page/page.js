@@ -36,27 +36,7 @@ function colour(agents) {
     legend: { orient: "bottom", columns: 2, labelLimit: 300 } };
 }
 
-function meanCurves(runs) {
-  const rows = [];
-  for (const agent of unique(runs.map((run) => run.agent))) {
-    const own = runs.filter((run) => run.agent === agent);
-    // Phases are whole episodes: evaluations that belong together are less than half a gap apart.
-    const gaps = own.flatMap((run) => run.steps.slice(1).map((step, k) => step - run.steps[k]));
-    const near = gaps.length ? Math.min(...gaps) / 2 : 0;
-    const all = own.flatMap((run) => run.steps.map((step, k) => ({ run: run.name, step, value: run.returns[k] })));
-    all.sort((one, other) => one.step - other.step);
-    while (all.length) {
-      const first = all[0].step;
-      const count = all.findIndex((one) => one.step - first > near);
-      const there = all.splice(0, count < 0 ? all.length : count);
-      const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
-      const returns = there.map((one) => one.value);
-      rows.push({ agent, step: mean(there.map((one) => one.step)), mean: mean(returns),
-        low: Math.min(...returns), high: Math.max(...returns), seeds: unique(there.map((one) => one.run)).length });
-    }
-  }
-  return rows;
-}
+const CURVES = "Thin: seeds; bold: their mean, each seed interpolated to common steps; shaded: lowest to highest.";
 
 function drawCurves() {
   const env = byId("env").value;
@@ -65,7 +45,7 @@ function drawCurves() {
   const last = Math.max(0, ...runs.map((run) => run.steps[run.steps.length - 1]));
   const seeds = runs.flatMap((run) => run.steps.map((step, k) => (
     { run: run.name, agent: run.agent, step, value: run.returns[k] })));
-  const means = meanCurves(runs);
+  const means = data.means.filter((row) => row.env === env && !hidden.has(row.agent));
   const published = [];
   for (const agent of unique(runs.map((run) => run.agent))) {
     const spread = data.published[`${env}/${agent}`];
@@ -81,8 +61,7 @@ function drawCurves() {
   const tooltip = ["agent", "step", "mean", "low", "high", "seeds"].map((field) => ({ field, type: field === "agent" ? "nominal" : "quantitative", format: field === "agent" ? undefined : ",.0f" }));
   byId("curves").dataset.points = means.length;
   byId("curves-note").textContent = published.length
-    ? "Bold: mean over seeds; shaded: lowest to highest; thin: seeds; dashed: the mean that the paper's authors published."
-    : "Bold: mean over seeds; shaded: lowest to highest; thin: seeds.";
+    ? `${CURVES} Dashed: the mean that the paper's authors published.` : CURVES;
   if (!means.length) {
     byId("curves").replaceChildren();
     byId("curves-note").textContent = "No evaluation to show.";
@@ -121,7 +100,7 @@ function fillTable(parent, title, header, rows) {
 function drawTables() {
   byId("tables").replaceChildren();
   data.tables.forEach((table) => fillTable(byId("tables"), table.env, table.header, table.rows));
-  byId("tables-note").textContent = `A score is the mean return of a run's last ${data.last} evaluations; in brackets 95% bootstrap intervals.`;
+  byId("tables-note").textContent = data.tables_note;
 }
 
 function drawSettings() {
@@ -243,7 +222,7 @@ function listAgents() {
 function draw() {
   const done = data.runs.filter((run) => run.steps.length && run.steps[run.steps.length - 1] >= run.total).length;
   byId("about").textContent = `${data.runs.length} runs, ${done} complete, ${unique(data.runs.map((run) => run.env)).length} environments.`;
-  choose(byId("env"), unique(data.runs.map((run) => run.env)));
+  choose(byId("env"), unique([...data.means, ...data.runs].map((row) => row.env))); // Those with results first.
   choose(byId("explanation"), data.explanations.map((one) => one.run));
   listAgents();
   drawTables();

@@ -18,7 +18,7 @@ def find_videos(runs: Sequence[tuple[str, Path]]) -> list[Video]:
         (f"{name}: {file.name}", file)
         for name, out in runs
         for file in sorted(out.glob("*.mp4"))
-        if not file.is_symlink() and not file.name.startswith(".")
+        if file.is_file() and not file.is_symlink() and not file.name.startswith(".")
     ]
 
 

@@ -8,30 +8,48 @@ from typing import Any
 
 from rich.console import Console
 
-from hyperaction.report.tables import short_names
+from hyperaction.report.runs import short_names
 from hyperaction.runs.files import write_json
 from hyperaction.runs.remote import to_read
 from hyperaction.studies.atari import figures, report
 from hyperaction.studies.atari.published import GAMES, seed_scores
-from hyperaction.studies.atari.runs import compare_pairs, expand, read_run, score_over_games
+from hyperaction.studies.atari.runs import (
+    GameRun,
+    compare_pairs,
+    expand,
+    game_run,
+    score_over_games,
+)
 from hyperaction.studies.atari.scores import published_score
-from hyperaction.studies.runs import version_notes
-from hyperaction.training.config import run_config
+from hyperaction.studies.runs import read_runs, version_notes
 
 
-def run(folders: Sequence[Path], out: Path, *, published: bool) -> None:
+def read(folders: Sequence[Path]) -> tuple[list[GameRun], list[str], list[str]]:
+    """The runs of games in directories, notes on them, and why others are left out."""
+    read, problems = read_runs(short_names(expand(to_read(folder) for folder in folders)))
+    runs, configs = [], {}
+    for each in read:
+        try:
+            runs.append(game_run(each))
+            configs[each.name] = each.config
+        except ValueError as error:
+            problems.append(str(error))
+    return runs, version_notes(configs), problems
+
+
+def run(
+    runs: Sequence[GameRun], notes: Sequence[str], out: Path, console: Console, *, published: bool
+) -> None:
     """Draws published results, runs or both; prints a summary and writes all numbers.
 
     Args:
-        folders: Directories that are runs or contain runs.
+        runs: The runs.
+        notes: What to say about them.
         out: The directory for figures and numbers.
+        console: Where to print.
         published: Whether to draw all published games.
     """
-    names = short_names(expand(to_read(folder) for folder in folders))
-    configs = {name: run_config(path) for path, name in names.items()}
-    runs = [read_run(path, name, configs[name]) for path, name in names.items()]
     panels, pairs, over_games = figures.panels(runs), compare_pairs(runs), score_over_games(runs)
-    console = Console(markup=False)
     out.mkdir(parents=True, exist_ok=True)
     numbers: dict[str, Any] = {}
     sentences: list[str] = []
@@ -53,7 +71,7 @@ def run(folders: Sequence[Path], out: Path, *, published: bool) -> None:
         sentences += [report.run_sentence(each) for each in runs]
         sentences += [report.versus_sentence(pair) for pair in pairs]
         sentences += [report.over_games_sentence(scores) for scores in over_games]
-        sentences += version_notes(configs)
+        sentences += notes
     written.append(write_json(out / "atari.json", numbers))
     for sentence in sentences:
         console.print(sentence, highlight=False, soft_wrap=True)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperaction.envs.ids import game_of
+from hyperaction.errors import printable
 from hyperaction.report.curves import PublishedCurve
-from hyperaction.report.tables import find_runs
-from hyperaction.runs import read_metrics
+from hyperaction.report.runs import RunData, find_runs
 from hyperaction.studies.atari.published import (
     AGENTS,
     GAMES,
@@ -47,28 +47,23 @@ def expand(folders: Iterable[Path]) -> list[Path]:
     ]
 
 
-def read_run(out: Path, name: str, config: dict[str, Any]) -> GameRun:
-    """Reads a run; raises `ValueError` if it is not one of an Atari game, or has no result."""
-    game = game_of(config["env"])
+def game_run(run: RunData) -> GameRun:
+    """A run of a game; raises `ValueError` if it is not one of an Atari game, or has no result."""
+    game = game_of(run.config["env"])
     if not game:
         raise ValueError(
-            f"{out} is a run of {config['env']}, which is not an Atari game such as "
+            f"{run.out} is a run of {run.config['env']}, which is not an Atari game such as "
             f"ALE/{GAMES[0]}-v5 (hyperaction compare draws other runs)"
         )
-    # A phase in which no episode ended has no return.
-    rows = [row for row in read_metrics(out, "train") if "return" in row]
-    if not rows:
-        raise ValueError(f"{out} has no finished phase yet")
-    try:
-        steps = np.array([int(row["step"]) for row in rows])
-        returns = np.array([float(row["return"]) for row in rows])
-    except (KeyError, TypeError, ValueError):
-        raise ValueError(f"{out}: a phase lacks its step or return") from None
-    if not np.isfinite(returns).all() or (np.diff(steps, prepend=0) <= 0).any():
-        raise ValueError(f"{out}: returns are not finite, or steps do not increase")
-    is_paper_agent = paper_agent(config) is not None
-    published = published_curve(config)
-    return GameRun(name, game, config["agent"], steps, returns, is_paper_agent, published)
+    if not run.evaluations:
+        raise ValueError(f"{run.out} has no finished phase yet")
+    steps, returns = run.points
+    if len(steps) < len(run.evaluations):
+        raise ValueError(f"{run.out}: a return is not finite")
+    is_paper_agent = paper_agent(run.config) is not None
+    published = published_curve(run.config)
+    agent = run.config["agent"]
+    return GameRun(printable(run.name), game, agent, steps, returns, is_paper_agent, published)
 
 
 def compare_pairs(runs: Sequence[GameRun]) -> list[Versus]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperaction.runs.files import replacing, write_json
+from hyperaction.runs.reader import read_json
+from hyperaction.runs.schema import SEED, UnreadableError, check
 from hyperaction.studies.bandits.settings import BanditStudy, Cell
 
 
@@ -56,15 +57,16 @@ def check_settings(study: BanditStudy) -> None:
     file = study.out / "settings.json"
     if not file.exists():
         return
+    settings = settings_of(study)
     try:
-        stored = json.loads(file.read_text())
-        differences = [
-            f"--{name} {stored[name]} (not {value})"
-            for name, value in settings_of(study).items()
-            if stored[name] != value
-        ]
-    except (ValueError, KeyError, TypeError):
+        stored = read_json(file, lambda content: check(content, dict.fromkeys(settings, SEED)))
+    except UnreadableError:
         raise ValueError(f"{file} is damaged; delete {study.out} or choose another --out") from None
+    differences = [
+        f"--{name} {stored[name]} (not {value})"
+        for name, value in settings.items()
+        if stored[name] != value
+    ]
     if differences:
         raise ValueError(
             f"{study.out} holds a study with {' and '.join(differences)}; "

@@ -1,0 +1,81 @@
+"""Runs to report on: where they are, what they and their agents are called, what was read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hyperaction.report.statistics import Points
+
+NOT_OF_AGENT = ("env", "seed", "steps")
+"""Settings in which runs of the same agent may differ."""
+
+
+class RunData(NamedTuple):
+    """What was read from the directory of a run."""
+
+    name: str
+    out: Path
+    config: dict[str, Any]
+    evaluations: list[dict[str, Any]]
+    """Rows with a step and a return, by increasing step."""
+    phases: list[dict[str, Any]]
+
+    @property
+    def points(self) -> Points:
+        """Steps and returns of its evaluations, without returns that are not finite."""
+        rows = [row for row in self.evaluations if np.isfinite(row["return"])]
+        steps = np.array([row["step"] for row in rows], np.int64)
+        return steps, np.array([row["return"] for row in rows], np.float64)
+
+
+def find_runs(folders: Iterable[Path]) -> list[Path]:
+    """The directories of runs in these directories, except those set aside by `--fresh`."""
+    runs = {file.parent.resolve() for folder in folders for file in folder.rglob("config.json")}
+    return sorted(run for run in runs if not re.search(r"-old-\d+$", run.name))
+
+
+def short_names(paths: Iterable[Path]) -> dict[Path, str]:
+    """The name of each directory, with as many parents as needed to make it unique."""
+    resolved = {path.resolve(): path for path in paths}
+    names = {}
+    for full, path in resolved.items():
+        others = [other.parts for other in resolved if other != full]
+        depth = 1
+        while any(other[-depth:] == full.parts[-depth:] for other in others):
+            depth += 1
+        names[path] = "/".join(full.parts[-depth:])
+    return names
+
+
+def agent_labels(configs: dict[Path, dict[str, Any]]) -> dict[Path, str]:
+    """A label for the agent of each run, the same for runs that differ only in their seed.
+
+    Runs of a sweep have the sweep's name for the agent.
+    """
+    by_settings: dict[str, str] = {}
+    labels = {}
+    for out, config in configs.items():
+        settings = {name: value for name, value in config.items() if name not in NOT_OF_AGENT}
+        in_sweep = re.fullmatch(r"seed-\d+", out.name)
+        label = out.parent.name if in_sweep else _describe(config)
+        key = json.dumps([label, settings], sort_keys=True)
+        if key not in by_settings:
+            same = sum(re.sub(r" \(\d+\)$", "", each) == label for each in by_settings.values())
+            by_settings[key] = f"{label} ({same + 1})" if same else label
+        labels[out] = by_settings[key]
+    return labels
+
+
+def _describe(config: dict[str, Any]) -> str:
+    agent, settings = str(config["agent"]), config["settings"]
+    if agent not in ("hgqn", "hg-rainbow"):
+        return agent
+    if edges := settings.get("edges"):
+        return f"{agent} {len(edges)} hyperedges"
+    return f"{agent} {','.join(map(str, settings.get('orders', ())))}".rstrip()
