@@ -24,7 +24,7 @@ from hyperaction.errors import unknown
 def make(
     name: str,
     *,
-    bins: Sequence[int] = (5,),
+    bins: Sequence[int] | int = (5,),
     action_shape: Sequence[int] = (),
     real_actions: bool = False,
     max_episode_steps: int = 0,
@@ -51,7 +51,7 @@ def make(
 def actions_of(
     name: str,
     space: spaces.Space[Any],
-    bins: Sequence[int] = (5,),
+    bins: Sequence[int] | int = (5,),
     action_shape: Sequence[int] = (),
     *,
     real_actions: bool = False,
