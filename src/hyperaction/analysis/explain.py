@@ -90,6 +90,9 @@ def explain_runs(
     weights: WeightsName,
     seed: int,
     on_progress: Callable[[int, int], None],
+    *,
+    env: str = "",
+    trust: bool = False,
 ) -> dict[str, Any]:
     """The statistics of the agents of runs, ready for JSON.
 
@@ -99,8 +102,10 @@ def explain_runs(
         weights: Uniform weights in the canonical form, or the frequencies of the policy.
         seed: The seed of the environments.
         on_progress: Receives the steps done so far and in total.
+        env: The environment to use, instead of the runs' own.
+        trust: Whether modules that the runs name as environments may be imported.
     """
-    agents = [load_trained(run) for run in runs]
+    agents = [load_trained(run, env=env, trust=trust) for run in runs]
     hypergraph = agents[0].hypergraph
     for run, agent in zip(runs, agents, strict=True):
         if agent.hypergraph != hypergraph:

@@ -16,6 +16,7 @@ from hyperaction.cli.terminal import UserError, need
 from hyperaction.errors import check_ranges
 from hyperaction.report import curves
 from hyperaction.report.tables import short_names
+from hyperaction.runs.files import check_is_no_directory
 from hyperaction.runs.remote import to_read
 from hyperaction.studies.runs import published_curve, read_curve, version_notes
 from hyperaction.training.config import run_config
@@ -41,6 +42,7 @@ class CompareOptions:
 def main(args: Sequence[str]) -> None:
     """Compares runs with published curves."""
     options: CompareOptions = parse(CompareOptions, "compare", args)
+    check_is_no_directory(options.out)
     need("matplotlib", extra="report")
     from hyperaction.report.figures import draw_curves
 

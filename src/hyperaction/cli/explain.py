@@ -11,15 +11,15 @@ from typing import Annotated, Literal
 from rich.console import Console
 
 from hyperaction.arguments import Positional, parse
-from hyperaction.cli.terminal import need, progress_bar
+from hyperaction.cli.terminal import RunEnvironment, need, progress_bar
 from hyperaction.errors import check_ranges
 from hyperaction.report import explain as report
-from hyperaction.runs.files import write_json
+from hyperaction.runs.files import check_is_no_directory, write_json
 from hyperaction.runs.remote import to_read
 
 
 @dataclass(frozen=True)
-class ExplainOptions:
+class ExplainOptions(RunEnvironment):
     """Find which joint actions matter: run greedy policies and analyse their hyperedges.
 
     Several agents are analysed together, as in the paper's figure 7; they must have the same
@@ -55,6 +55,8 @@ def main(args: Sequence[str]) -> None:
 
     console = Console(markup=False)
     options.out.mkdir(parents=True, exist_ok=True)
+    for name in ("explain.json", "explain.png"):
+        check_is_no_directory(options.out / name)
     bar = progress_bar(console)
     task = bar.add_task("playing", total=None)
 
@@ -64,7 +66,15 @@ def main(args: Sequence[str]) -> None:
 
     try:
         runs = [to_read(run) for run in options.runs]
-        explanation = explain_runs(runs, options.steps, options.weights, options.seed, show)
+        explanation = explain_runs(
+            runs,
+            options.steps,
+            options.weights,
+            options.seed,
+            show,
+            env=options.env,
+            trust=options.trust,
+        )
     finally:
         if bar.live.is_started:
             bar.stop()

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from hyperaction.errors import SettingError
 
-
 MAX_SUB_ACTIONS = 1_000_000
 """The most sub-actions of all vertices together: each has a value of its own to learn."""
 

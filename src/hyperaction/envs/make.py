@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hyperaction.envs import atari, pybullet
 from hyperaction.envs.action_maps import ActionMap, action_map, continuous
 from hyperaction.envs.guard import Guard, Guarded, as_fault, unguarded
-from hyperaction.envs.ids import game_of, is_pybullet
+from hyperaction.envs.ids import game_of, is_pybullet, names_code
 from hyperaction.envs.roms import CartridgeError
 from hyperaction.envs.vector import Vector
 from hyperaction.envs.wrapper import Factored
@@ -85,7 +85,7 @@ def _made(
         pybullet.register(name)
     if game_of(name):
         atari.register(name)
-    if ":" in name and os.getcwd() not in sys.path:
+    if names_code(name) and os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # Last: a module beside the user replaces no other.
     try:
         if game_of(name):
