@@ -80,10 +80,9 @@ def test_functions_that_read_a_run_import_nothing_either(strange, look):
     assert not ran()
 
 
-@pytest.mark.parametrize("command", [["table"], ["compare"], ["report", "--out", "page.html"]])
-def test_results_are_read_without_the_environment(strange, command, monkeypatch):
-    name, *more = command
-    assert main([name, str(strange), *more]) in (0, 1)  # It has no evaluation.
+@pytest.mark.parametrize("command", [["table"], ["compare"]])
+def test_results_are_read_without_the_environment(strange, command):
+    assert main([*command, str(strange)]) == 1  # It has no evaluation.
     HGQN.load(strange)
     assert not ran()
 
