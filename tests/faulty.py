@@ -1,7 +1,7 @@
 """An environment that breaks its promises in the way that the variable FAULT names.
 
-One that is slow always is. The others break them in the 30th step of the second phase: of the fourth that is made, after one to look at,
-one for the first phase and one for its evaluation.
+One that is slow always is. The others break them in the 30th step of the second phase: of the
+fourth that is made, after one to look at, one for the first phase and one for its evaluation.
 """
 
 import ctypes

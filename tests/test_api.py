@@ -1,10 +1,16 @@
 """Agents in Python: callbacks, files, messages."""
 
+import json
+
 import numpy as np
 import pytest
 from gymnasium import spaces
 
+from hyperaction.agents.exploration import EpsilonGreedy
+from hyperaction.agents.parts import to_dict
+from hyperaction.agents.state_networks import MLPNetwork
 from hyperaction.api import BDQN, DDPG, DQN, HGQN
+from hyperaction.errors import SettingError
 from hyperaction.training.callbacks import Callback
 from tests.training.envs import TINY, Aiming, Climbing, Counting
 
@@ -82,6 +88,69 @@ def test_a_saved_agent_acts_the_same(kind, tmp_path):
 def test_mistakes_in_python_name_the_argument(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+INTEGERS = {
+    "rank": 2, "seed": 3, "bins": 3, "hidden": (8,), "batch_size": 4, "learning_starts": 6,
+    "buffer_size": 50, "n_step": 2, "train_frequency": 2, "total_width": 4, "orders": (1,),
+}  # fmt: skip
+
+
+def test_numbers_of_numpy_are_settings():
+    one = {name: value for name, value in INTEGERS.items() if name != "orders"}
+    numpy_s = {name: np.array(value, np.int64)[()] for name, value in one.items()}
+    plain, given = HGQN(Aiming(), **one), HGQN(Aiming(), **numpy_s, learning_rate=np.float64(1e-5))
+    assert to_dict(given.config) == to_dict(plain.config)
+    json.dumps(to_dict(given.config))
+    given.learn(np.int64(3), log_interval=np.int32(2))
+    assert len(given.evaluate(Aiming(), np.int64(1), np.uint8(0))) == 1
+    assert MLPNetwork(hidden=[np.int64(8)]) == MLPNetwork((8,))
+    assert EpsilonGreedy(final=np.float32(0.5)) == EpsilonGreedy(final=0.5)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: HGQN(Aiming(), bins=2.5), "bins must be whole numbers, not 2.5"),  # type: ignore[arg-type]
+        (lambda: HGQN(Aiming(), bins=10**8), "bins 100000000 of 2 dimensions make 200,000,000"),
+        (lambda: HGQN(Aiming(), seed=0.5), "seed must be a whole number, at least 0, not"),  # type: ignore[arg-type]
+        (lambda: HGQN(Aiming(), hidden=(10**6,) * 2), r"takes about [\d.]+ GB of memory .* hidden"),
+        (lambda: HGQN(Aiming(), hidden=(2**63,)), "network.hidden must be below 2,147,483,648"),
+        (lambda: HGQN(Aiming(), batch_size=np.float64(4)), "batch_size must be an integer"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused_at_once(call, message):
+    with pytest.raises(SettingError, match=message):
+        call()
+
+
+def test_an_empty_batch_of_observations_needs_no_action():
+    for agent in (HGQN(Aiming(), **TINY), DDPG(Aiming(), hidden=(4, 4))):
+        for actions in (agent.act(np.zeros((0, 2))), agent.predict(np.zeros((0, 2)), None)[0]):
+            assert actions.shape == (0, 2)
+            assert actions.dtype == Aiming.action_space.dtype
+    assert agent.predict(np.zeros((0, 2)), deterministic=False)[0].shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("mask", "message"),
+    [
+        (np.array(True), "mask must be a row of zeros and ones, not True"),
+        ("abcd", "mask must be a row of zeros and ones, not abcd"),
+        ({"a": 1}, "mask must be a row"),
+        (np.ones((2, 2)), "mask must be a row"),
+        ([[1], [1, 0]], "mask must be a row"),
+    ],
+)
+def test_what_is_no_mask_is_refused(mask, message):
+    agent = HGQN(Counting(), **TINY)
+    with pytest.raises(SettingError, match=message) as error:
+        agent.act([0.0], mask)
+    assert "\n" not in str(error.value)
+    with pytest.raises(SettingError, match=r"a row for each|1 rows for 2 observations"):
+        agent.act([[0.0], [1.0]], [mask])
+    with pytest.raises(ValueError, match="an observation must be numbers"):
+        agent.act(["a"])
 
 
 class Blocked(Counting):

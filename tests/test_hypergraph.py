@@ -111,6 +111,8 @@ def test_hypergraphs_nobody_can_mean_are_refused_at_once():
         Hypergraph.complete((3,) * 38, HIGHEST)
     with pytest.raises(ValueError, match="762,939,453,125 outputs"):
         _ = Hypergraph.of_orders((5,) * 17, (HIGHEST,)).strides
+    with pytest.raises(ValueError, match="12,000 vertices times 12,000 hyperedges are more than"):
+        _ = Hypergraph.complete((2,) * 12_000, 1).strides
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hyperaction.agents.config import AgentConfig
 from hyperaction.agents.presets import AgentName, PresetName, config_for
 from hyperaction.envs.action_maps import ActionMap, fits
+from hyperaction.envs.guard import short
 from hyperaction.envs.make import actions_of, make_env
 from hyperaction.envs.vector import Environments, Single, Vector
 from hyperaction.envs.wrapper import Factored
@@ -68,7 +69,6 @@ class BaseAgent:
         env_id = env if isinstance(env, str) else ""
         preset = preset or default_preset(env_id)
         config = config_for(self.name, preset, rank=rank, changes=settings)
-        bins = (bins,) if isinstance(bins, int) else tuple(bins)
         raw = make_env(env) if isinstance(env, str) else env
         real = config.continuous
         actions = actions_of(env_id, _action_space(raw), bins, action_shape, real_actions=real)
@@ -78,7 +78,7 @@ class BaseAgent:
         self.config, self.actions = config, env.actions
         self.observation_shape = env.observation_shape
         self.agent, _ = assemble(config, env)
-        self.trainer: Trainer | None = Trainer(self.agent, env, seed)
+        self.trainer: Trainer | None = Trainer(self.agent, env, _count("seed", seed, least=0))
         self.compiled = self.trainer.compiled
 
     @property
@@ -114,9 +114,7 @@ class BaseAgent:
         """
         if self.trainer is None:
             raise ValueError("an agent loaded without an environment cannot learn; pass env=")
-        for name, value in (("steps", steps), ("log_interval", log_interval)):
-            if value < 1:
-                raise SettingError(f"`{name}` must be at least 1, not {value}")
+        steps, log_interval = _count("steps", steps), _count("log_interval", log_interval)
         callbacks = as_callbacks(callback) + ([LogTo(logger)] if logger is not None else [])
         until, trainer = self.trainer.step + steps, self.trainer
         ctrl_c = (signal.SIGINT,)
@@ -159,6 +157,8 @@ class BaseAgent:
         if deterministic:
             return self.act(observation, mask), state
         batch, masks, single = self._batch(observation, mask)
+        if not len(batch):
+            return self._no_actions(), state
         rng = np.random.default_rng()
         explorer = self.agent.explorer(len(batch), rng)
         chosen = explorer.explore(self.step, masks, lambda: self._greedy(batch, masks))
@@ -173,6 +173,8 @@ class BaseAgent:
             mask: What is allowed, per sub-action or per entry of the hyperedges' tables.
         """
         batch, masks, single = self._batch(observation, mask)
+        if not len(batch):
+            return self._no_actions()
         chosen = check_actions(self._greedy(batch, masks), self.agent, masks)
         return self._as_env_actions(chosen, single)
 
@@ -183,16 +185,29 @@ class BaseAgent:
         actions = [self.actions(action) for action in chosen]
         return actions[0] if single else np.stack(actions)
 
+    def _no_actions(self) -> NDArray[Any]:
+        """As many as an empty batch of observations needs."""
+        any_action = np.zeros((1, len(self.actions.sizes)), self.agent.action_dtype)
+        return np.asarray(self._as_env_actions(any_action, single=False)[:0])
+
     def _batch(
         self, observation: Any, mask: Any
     ) -> tuple[NDArray[Any], NDArray[np.bool_] | None, bool]:
         batch, single = self._observations(observation)
-        masks = None if mask is None else np.asarray(mask, bool)
-        if single and masks is not None:
-            masks = masks[None]
-        if masks is not None and (masks.ndim != 2 or len(masks) != len(batch)):
-            raise ValueError(f"{len(batch)} observations need as many masks, not {masks.shape}")
-        return batch, masks, single
+        if mask is None:
+            return batch, None, single
+        try:
+            rows = np.asarray(mask)[None] if single else np.asarray(mask)
+            if rows.ndim != 2 or rows.dtype.kind not in "biuf":
+                raise ValueError
+        except (TypeError, ValueError):
+            each = "a row" if single else "a row for each observation"
+            raise SettingError(
+                f"`mask` must be {each} of zeros and ones, not {short(mask)}"
+            ) from None
+        if len(rows) != len(batch):
+            raise SettingError(f"`mask` has {len(rows)} rows for {len(batch)} observations")
+        return batch, rows.astype(bool), single
 
     def evaluate(
         self,
@@ -207,10 +222,11 @@ class BaseAgent:
                 return self.evaluate(made, episodes, seed, on_episode)
         if isinstance(env, VectorEnv):
             raise ValueError("evaluate takes one environment, not a vector")
+        episodes = _count("episodes", episodes)
         single = Single(Factored(env, self.actions))
         self._check_fits(single, env.action_space)
         evaluator = Evaluator(self.agent, self.compiled, lambda: single)
-        evaluator.begin(seed)
+        evaluator.begin(_count("seed", seed, least=0))
         played: list[Episode] = []
         for _ in range(episodes):
             episode = evaluator.episode(self._flat_state)
@@ -280,9 +296,12 @@ class BaseAgent:
             return self.trainer.env.flatten(observation)[None], True
         if isinstance(observation, dict | tuple):
             raise ValueError("to act on a Dict or Tuple, load the agent with env=; one at a time")
-        array = np.asarray(observation)
-        if array.dtype != np.uint8:  # Images stay bytes.
-            array = array.astype(np.float32, copy=False)
+        try:
+            array = np.asarray(observation)
+            if array.dtype != np.uint8:  # Images stay bytes.
+                array = array.astype(np.float32, copy=False)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"an observation must be numbers: {error}") from None
         if array.shape == self.observation_shape:
             return array[None], True
         if array.shape[1:] == self.observation_shape:
@@ -331,6 +350,13 @@ class DDPG(BaseAgent):
 AGENT_CLASSES: dict[AgentName, type[BaseAgent]] = {
     each.name: each for each in (HGQN, DQN, Rainbow, HGRainbow, BDQN, DDPG)
 }
+
+
+def _count(name: str, value: Any, least: int = 1) -> int:
+    """An argument that counts something."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        raise SettingError(f"`{name}` must be a whole number, at least {least}, not {value!r}")
+    return int(value)
 
 
 def _action_space(env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]) -> Any:

@@ -22,6 +22,9 @@ HIGHEST = -1
 MAX_EDGES = 1_000_000
 """Complete hypergraphs grow combinatorially; past this one was surely not meant."""
 
+MAX_STRIDES = 2**27
+"""The most vertices times hyperedges that are indexed: half a gigabyte of strides."""
+
 
 @dataclass(frozen=True, repr=False)
 class Hypergraph:
@@ -106,13 +109,13 @@ class Hypergraph:
     @cached_property
     def offsets(self) -> NDArray[np.int32]:
         """Where each hyperedge's table starts in the outputs, `[num_edges]`."""
-        self._check_indexable()
+        self.check_indexable()
         return np.array([part.start for part in self.slices], np.int32)
 
     @cached_property
     def strides(self) -> NDArray[np.int32]:
         """How far one sub-action moves each hyperedge's index, `[num_vertices, num_edges]`."""
-        self._check_indexable()
+        self.check_indexable()
         strides = np.zeros((self.num_vertices, self.num_edges), np.int32)
         for column, edge in enumerate(self.edges):
             stride = 1
@@ -124,7 +127,7 @@ class Hypergraph:
     @cached_property
     def edge_of_output(self) -> NDArray[np.int32]:
         """The hyperedge that each output belongs to, `[num_outputs]`."""
-        self._check_indexable()
+        self.check_indexable()
         return np.repeat(np.arange(self.num_edges, dtype=np.int32), self.table_sizes)
 
     def table_shape(self, edge: Sequence[int]) -> tuple[int, ...]:
@@ -200,11 +203,17 @@ class Hypergraph:
             f"{_count(self.num_outputs, 'output')} for {_count(self.num_actions, 'joint action')}"
         )
 
-    def _check_indexable(self) -> None:
+    def check_indexable(self) -> None:
+        """Raises `ValueError` where outputs or strides are more than arrays of them can hold."""
         if self.num_outputs > np.iinfo(np.int32).max:
             raise ValueError(
                 f"the hyperedges have {self.num_outputs:,} outputs together, more than an array "
                 f"can hold (2,147,483,647); choose lower orders"
+            )
+        if self.num_vertices * self.num_edges > MAX_STRIDES:
+            raise ValueError(
+                f"{self.num_vertices:,} vertices times {self.num_edges:,} hyperedges are more than "
+                f"the {MAX_STRIDES:,} allowed; choose lower orders or give the hyperedges by hand"
             )
 
     def _check_range(self, actions: NDArray[Any]) -> None:

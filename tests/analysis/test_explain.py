@@ -60,7 +60,7 @@ def runs(tmp_path_factory):
 def explain(runs, *names, more=()):
     out = runs / "explained"
     paths = [str(runs / name) for name in names]
-    code = cli.main(["explain", *paths, "--steps", "60", "--out", str(out), *more])
+    code = cli.main(["explain", *paths, "--trust", "--steps", "60", "--out", str(out), *more])
     assert code == 0
     assert (out / "explain.png").stat().st_size > 10_000
     return json.loads((out / "explain.json").read_text())
@@ -83,7 +83,7 @@ def test_runs_are_explained(runs, capsys):
     capsys.readouterr()
     assert explain(runs, "universal")["shares"] == []
     assert "cannot be split into shares" in capsys.readouterr().out
-    assert cli.main(["explain", str(runs / "pair"), str(runs / "dqn")]) == 1
+    assert cli.main(["explain", "--trust", str(runs / "pair"), str(runs / "dqn")]) == 1
     assert "has other hyperedges than" in capsys.readouterr().err
 
 
@@ -135,7 +135,10 @@ def test_a_joystick_is_named_where_it_is_the_action():
 def test_an_agent_is_recorded(runs, tmp_path, suffix, capsys):
     imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
     file = tmp_path / f"video{suffix}"
-    assert cli.main(["video", str(runs / "pair"), "--episodes", "2", "--out", str(file)]) == 0
+    assert (
+        cli.main(["video", "--trust", str(runs / "pair"), "--episodes", "2", "--out", str(file)])
+        == 0
+    )
     assert [path.name for path in tmp_path.iterdir()] == [file.name]
     if suffix == ".mp4":
         frames, seconds = imageio_ffmpeg.count_frames_and_secs(str(file))
@@ -144,9 +147,9 @@ def test_an_agent_is_recorded(runs, tmp_path, suffix, capsys):
         with Image.open(file) as pictures:
             assert pictures.n_frames == 20
     short = ["--steps", "3", "--out", str(file)]
-    assert cli.main(["video", str(runs / "pair"), *short]) == 0
+    assert cli.main(["video", "--trust", str(runs / "pair"), *short]) == 0
     capsys.readouterr()
-    assert cli.main(["video", str(runs / "pair"), "--out", "video.avi"]) == 2
+    assert cli.main(["video", "--trust", str(runs / "pair"), "--out", "video.avi"]) == 2
     assert "neither .mp4 nor .gif" in capsys.readouterr().err
 
 
@@ -162,7 +165,7 @@ class Masked(gymnasium.Wrapper):
 
 
 def test_recorded_actions_respect_the_masks(runs):
-    agent = load_trained(runs / "pair")
+    agent = load_trained(runs / "pair", trust=True)
     masked = agent._replace(make_env=lambda render_mode=None: Masked(Faulty(render_mode)))
     shots = list(film(masked, 2, 0))
     assert [(shot.episode, shot.step) for shot in shots] == [

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from hyperaction.cli.main import COMMANDS
+from hyperaction.cli.main import COMMANDS, main
 
 
 def hyperaction(*args, **options):
@@ -140,3 +140,14 @@ def test_the_version_is_the_packages():
 
     assert hyperaction("--version").stdout == f"hyperaction {package.__version__}\n"
     assert all(hasattr(package, name) for name in package.__all__)
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [("video", "x.mp4"), ("compare", "x.png"), ("report", "x.html"), ("explain", "explain.json")],
+)
+def test_a_directory_in_the_place_of_a_file_is_noticed_first(tmp_path, capsys, command, name):
+    (tmp_path / name).mkdir()
+    out = tmp_path if command == "explain" else tmp_path / name
+    assert main([command, str(tmp_path), "--out", str(out)]) == 1
+    assert capsys.readouterr().err == f"hyperaction: {tmp_path / name} is a directory, not a file\n"

@@ -139,3 +139,35 @@ def test_pybullet_runs_beside_what_was_published(agent, tmp_path, capsys):
     compared = capsys.readouterr().out
     assert "hgqn-r1-sum" in compared
     assert "no result at the published steps, 10,000 to 3,000,000" in compared
+
+
+def test_a_directory_that_one_is_in_is_not_moved(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "run"
+    (out / "inner").mkdir(parents=True)
+    (out / "config.json").write_text("{}")
+    for here, given in ((out, "."), (out / "inner", ".."), (out, str(out))):
+        monkeypatch.chdir(here)
+        assert main([*CARTPOLE, "--fresh", "--out", given]) == 1
+        error = capsys.readouterr().err
+        assert (
+            error == f"hyperaction: --fresh would move {out}, where you are; choose another --out\n"
+        )
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--bins", "100000000"], "--bins 100000000 of 1 dimensions make 100,000,000 sub-actions"),
+        (["--hidden", "1000000", "1000000"], "the agent takes about"),
+        (["--hidden", "9" * 30], "must be below 2,147,483,648"),
+        (["--total-width", "1000000000"], "the agent takes about"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused_in_one_line(tmp_path, capsys, args, message):
+    out = tmp_path / "run"
+    assert main(["train", "Pendulum-v1", *args, "--out", str(out)]) != 0
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not out.exists()

@@ -1,10 +1,23 @@
 """Which way the planner takes, and why."""
 
+import math
+from itertools import combinations
+
 import jax
 import pytest
+from hypothesis import given
 
 from hyperaction import Hypergraph, Sum, make_mixer, maximiser
+from hyperaction.maximise.program import (
+    _graph,
+    _least_fill,
+    best_steps,
+    elimination_order,
+    least_work,
+    message_sizes,
+)
 from tests.maximise.problems import plan
+from tests.strategies import hypergraphs
 
 
 @pytest.mark.parametrize(
@@ -62,3 +75,41 @@ def test_planning_large_sparse_hypergraphs_finds_the_cheap_program():
     hypergraph = Hypergraph((5,) * 400, [(v, v + 1) for v in range(399)])
     assert plan(hypergraph).cost < 30_000
     assert not plan(Hypergraph.complete((3,) * 38, 3)).exact
+
+
+def test_what_is_too_dense_to_eliminate_is_known_before_any_order_is_looked_for(monkeypatch):
+    def look(*args):
+        raise AssertionError("orders were looked for")
+
+    monkeypatch.setattr("hyperaction.maximise.elimination.best_steps", look)
+    monkeypatch.setattr("hyperaction.maximise.elimination.elimination_order", look)
+    assert maximiser(Hypergraph.complete((2,) * 200, 2)).name == "ascent"
+
+
+@given(hypergraphs(max_vertices=6))
+def test_no_program_stays_below_the_least_work(hypergraph):
+    bound = least_work(hypergraph)
+    assert max(message_sizes(hypergraph, elimination_order(hypergraph))) >= bound
+    assert best_steps(hypergraph, float(bound - 1)) is None
+    found = best_steps(hypergraph, 1e12)
+    assert found is not None
+    assert found[1] >= bound
+
+
+def test_the_least_work_of_all_pairs_is_that_of_all_joint_actions():
+    assert least_work(Hypergraph.complete((2, 3, 4), 2)) == 24
+    assert least_work(Hypergraph((2, 3, 4), [(0, 1), (1, 2)])) == 12
+    assert least_work(Hypergraph((2, 3, 4), [(0,), (1,), (2,)])) == 4
+
+
+@given(hypergraphs(max_vertices=6))
+def test_the_least_fill_is_that_of_counting_every_pair(hypergraph):
+    graph = _graph(hypergraph)
+
+    def key(vertex):
+        pairs = combinations(graph[vertex], 2)
+        fill = 2 * sum(two not in graph[one] for one, two in pairs)
+        size = hypergraph.sizes[vertex] * math.prod(hypergraph.sizes[v] for v in graph[vertex])
+        return fill, size, vertex
+
+    assert _least_fill(hypergraph, graph) == min(graph, key=key)

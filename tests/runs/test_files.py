@@ -43,6 +43,29 @@ def test_a_rename_that_fails_leaves_nothing_behind(tmp_path):
     assert list(tmp_path.iterdir()) == [folder]
 
 
+@pytest.mark.parametrize("dangling", [False, True])
+def test_a_temporary_file_that_is_a_link_leaves_its_target_alone(tmp_path, dangling):
+    target = tmp_path / "target"
+    if not dangling:
+        target.write_text("mine")
+    part = tmp_path / "config.json.part"
+    part.symlink_to(target)
+    write_json(tmp_path / "config.json", {"a": 1})
+    part = tmp_path / "arrays.part"
+    part.symlink_to(target)
+    write_arrays(tmp_path / "arrays", {"a": np.zeros(2)}, {})
+    assert target.exists() != dangling
+    assert dangling or target.read_text() == "mine"
+    assert not (tmp_path / "config.json").is_symlink()
+    assert json.loads((tmp_path / "config.json").read_text()) == {"a": 1}
+
+
+def test_a_directory_of_the_name_of_a_file_is_called_one(tmp_path):
+    (tmp_path / "x.png").mkdir()
+    with pytest.raises(OSError, match=r"x\.png is a directory, not a file$"):
+        write_text(tmp_path / "x.png", "")
+
+
 def test_what_is_written_is_read_again(tmp_path):
     assert json.loads(write_json(tmp_path / "a.json", {"é": [1.5]}).read_text()) == {"é": [1.5]}
     arrays = {"scalar": np.float32(3), "strided": np.arange(6).reshape(2, 3).T}

@@ -143,7 +143,9 @@ class QLearningConfig(AgentConfig):
     def _hypergraph(self, sizes: tuple[int, ...]) -> Hypergraph:
         if not self.edges:
             try:
-                return Hypergraph.of_orders(sizes, self.orders)
+                hypergraph = Hypergraph.of_orders(sizes, self.orders)
+                hypergraph.check_indexable()
+                return hypergraph
             except ValueError as error:
                 highest = max(self.orders, default=0)
                 is_rank = self.orders == tuple(range(1, len(self.orders) + 1))

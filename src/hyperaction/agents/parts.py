@@ -13,6 +13,8 @@ from dataclasses import Field, field, fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from hyperaction.errors import SettingError, unknown
 
 Config = TypeVar("Config")
@@ -43,11 +45,11 @@ def with_changes(config: Config, changes: Mapping[str, Any]) -> Config:
         elif (registry := by_field[name].metadata.get("registry")) is not None:
             own[name] = _chosen(name, registry, getattr(config, name), value)
         else:
-            own[name] = _frozen(value)
+            own[name] = native(value)
     groups: dict[str, dict[str, Any]] = {}
     for name, value in of_parts.items():
         owner, setting = _owner(config, own, name)
-        groups.setdefault(owner, {})[setting] = _frozen(value)
+        groups.setdefault(owner, {})[setting] = native(value)
     for owner, settings in groups.items():
         before = own.get(owner, getattr(config, owner))
         try:
@@ -93,8 +95,11 @@ def _names(value: Any) -> list[str]:
     return [each.name for each in fields(value) if each.init]
 
 
-def _frozen(value: Any) -> Any:
-    return tuple(_frozen(each) for each in value) if isinstance(value, list) else value
+def native(value: Any) -> Any:
+    """NumPy's numbers as Python's, lists and arrays as tuples; all else as it is."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    return tuple(native(each) for each in value) if type(value) in (list, tuple) else value
 
 
 def to_dict(config: Any) -> dict[str, Any]:
@@ -165,13 +170,17 @@ def _restored(each: Field[Any], hint: Any, value: Any) -> Any:
     schedules = [kind for kind in get_args(hint) if hasattr(kind, "parse")]
     if schedules and isinstance(value, str):
         return schedules[0].parse(value)
-    return _frozen(value)
+    return native(value)
 
 
 def check(config: Any, *, at_least: Mapping[str, float] | None = None) -> None:
-    """Refuses values of other types than the fields', numbers that are not finite, or too low."""
+    """Refuses values of other types than the fields', numbers that are not finite, or too low.
+
+    NumPy's numbers, and lists, become Python's numbers and tuples.
+    """
     for name, kind in get_type_hints(type(config)).items():
         if name in {each.name for each in fields(config)}:
+            object.__setattr__(config, name, native(getattr(config, name)))
             _check_type(name, getattr(config, name), kind)
     for name, least in (at_least or {}).items():
         value = getattr(config, name)
@@ -219,7 +228,9 @@ def _an(noun: str) -> str:
 
 
 def check_sizes(name: str, sizes: Sequence[int], *, least: int = 1) -> None:
-    """Refuses a list with a number that is too low."""
+    """Refuses a list with a number that is too low, or that no array can be long."""
     for size in sizes:
         if size < least:
             raise SettingError(f"`{name}` must be at least {least}, not {size}")
+        if size >= 2**31:
+            raise SettingError(f"`{name}` must be below 2,147,483,648, not {size:,}")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hyperaction.analysis.anova import Vertices, Weights, canonical, closure, uniform, variances
 from hyperaction.analysis.rollout import Rollout, Trained, load_trained, rollouts
+from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
 
 WeightsName = Literal["even", "policy"]
@@ -84,12 +85,22 @@ def policy_weights(hypergraph: Hypergraph, actions: Iterable[NDArray[np.int32]])
     return [count / count.sum() for count in counts]
 
 
-def load_runs(runs: Sequence[Path]) -> tuple[list[tuple[Path, Trained]], list[str]]:
-    """The agents of the runs that have one, and what is wrong with the others."""
+def load_runs(
+    runs: Sequence[Path], *, env: str = "", trust: bool = False
+) -> tuple[list[tuple[Path, Trained]], list[str]]:
+    """The agents of the runs that have one, and what is wrong with the others.
+
+    Args:
+        runs: Directories of runs.
+        env: The environment to use, instead of the runs' own.
+        trust: Whether modules that the runs name as environments may be imported.
+    """
     agents, problems = [], []
     for run in runs:
         try:
-            agents.append((run, load_trained(run)))
+            agents.append((run, load_trained(run, env=env, trust=trust)))
+        except SettingError:  # Not of the run, but of what was asked for.
+            raise
         except ValueError as error:
             problems.append(str(error))
     return agents, problems

@@ -16,10 +16,12 @@ from hyperaction.agents.q_learning import QLearningAgent
 from hyperaction.api import AGENT_CLASSES, BaseAgent
 from hyperaction.envs.action_maps import ActionMap, Listed
 from hyperaction.envs.atari import VERTICES
-from hyperaction.envs.guard import unguarded
+from hyperaction.envs.guard import short, unguarded
+from hyperaction.envs.ids import names_code
 from hyperaction.envs.make import make_env
 from hyperaction.envs.vector import Single
 from hyperaction.envs.wrapper import Factored
+from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.runs.directory import AGENT_FILE
 from hyperaction.training.compiled import check_actions
@@ -64,33 +66,57 @@ class Trained(NamedTuple):
             return action_names(env, self.learner.actions)
 
 
-def load_trained(run: Path) -> Trained:
-    """The agent of a run, which must have hyperedges."""
-    learner, env, make = _load(run)
+def load_trained(run: Path, *, env: str = "", trust: bool = False) -> Trained:
+    """The agent of a run, which must have hyperedges; `env` and `trust` as in `env_of`."""
+    learner, env, make = _load(run, env, trust)
     if not isinstance(learner.agent, QLearningAgent):
         raise ValueError(f"{run}: {learner.name} has no hyperedges")
     return Trained(env, learner, learner.agent.hypergraph, make)
 
 
 def play(
-    run: Path, episodes: int, seed: int, on_episode: Callable[[Episode], None]
+    run: Path,
+    episodes: int,
+    seed: int,
+    on_episode: Callable[[Episode], None],
+    *,
+    env: str = "",
+    trust: bool = False,
 ) -> list[Episode]:
-    """Plays the agent of a run in its environment, as its evaluations do."""
-    learner, _, make = _load(run)
-    with closing(make()) as env:
-        return learner.evaluate(env, episodes, seed, on_episode)
+    """Plays the agent of a run as its evaluations do; `env` and `trust` as in `env_of`."""
+    learner, _, make = _load(run, env, trust)
+    with closing(make()) as made:
+        return learner.evaluate(made, episodes, seed, on_episode)
 
 
-def _load(run: Path) -> tuple[BaseAgent, str, MakeEnv]:
+def env_of(config: dict[str, Any], env: str = "", trust: bool = False) -> str:
+    """The environment of a run, whose settings may be a stranger's and choose no code to run.
+
+    Args:
+        config: The settings of the run.
+        env: The environment to use, instead of the one in the settings.
+        trust: Whether a module that the settings name may be imported.
+    """
+    name = env or str(config["env"])
+    if names_code(name) and not env and not trust:
+        raise SettingError(
+            f"the run's environment is {short(name)}, a module that would be imported: give `env` "
+            f"{short(name)}, or `trust` if you know where the run is from"
+        )
+    return name
+
+
+def _load(run: Path, env: str, trust: bool) -> tuple[BaseAgent, str, MakeEnv]:
     config = run_config(run)
+    name = env_of(config, env, trust)
     if not (run / AGENT_FILE).exists():
         raise ValueError(f"{run} holds no agent yet: it is written with the first checkpoint")
 
     def make(render_mode: str | None = None) -> Any:
-        name, limit, roms = config["env"], config["max_episode_steps"], config["roms"]
+        limit, roms = config["max_episode_steps"], config["roms"]
         return make_env(name, limit, unguarded, render_mode, roms)
 
-    return AGENT_CLASSES[config["agent"]].load(run), config["env"], make
+    return AGENT_CLASSES[config["agent"]].load(run), name, make
 
 
 class Decision(NamedTuple):

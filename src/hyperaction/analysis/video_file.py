@@ -27,6 +27,8 @@ def record(
     fps: float,
     seed: int,
     on_step: Callable[[int, Shot], None],
+    env: str = "",
+    trust: bool = False,
 ) -> None:
     """Records episodes of the greedy policy of a run.
 
@@ -38,8 +40,10 @@ def record(
         fps: Steps per second; 0 uses the frame rate of the environment.
         seed: The seed of the environment.
         on_step: Receives the number of each step, from 1, and what is shown.
+        env: The environment to use, instead of the run's own.
+        trust: Whether a module that the run names as its environment may be imported.
     """
-    agent = load_trained(run)
+    agent = load_trained(run, env=env, trust=trust)
     painter = Painter(agent.hypergraph.edges, agent.action_names(seed))
     shots = film(agent, episodes, seed)
     with video_file(file, fps or agent.fps) as add:

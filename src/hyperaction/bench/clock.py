@@ -116,7 +116,7 @@ class Clock:
 
 def child(module: str, *args: str) -> dict[str, float]:
     """The results of a module run in its own process; its first argument is the start time."""
-    command = [sys.executable, "-m", module, str(time.time()), *args]
+    command = [sys.executable, "-P", "-m", module, str(time.time()), *args]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         tail = done.stderr.strip().splitlines()[-1:]

@@ -14,6 +14,7 @@ from hyperaction.cli.terminal import check_any, need
 from hyperaction.errors import check_ranges, printable
 from hyperaction.report import curves
 from hyperaction.report.runs import agent_labels, short_names
+from hyperaction.runs.files import check_is_no_directory
 from hyperaction.runs.remote import to_read
 from hyperaction.studies.runs import published_curve, read_runs, version_notes
 
@@ -38,6 +39,7 @@ class CompareOptions:
 def main(args: Sequence[str]) -> None:
     """Compares runs with published curves."""
     options: CompareOptions = parse(CompareOptions, "compare", args)
+    check_is_no_directory(options.out)
     need("matplotlib", extra="report")
     from hyperaction.report.figures import draw_curves
 

@@ -10,12 +10,13 @@ from typing import Annotated, Any
 
 from hyperaction.arguments import Positional, parse
 from hyperaction.cli.console import Console
+from hyperaction.cli.terminal import RunEnvironment
 from hyperaction.errors import check_ranges
 from hyperaction.runs.remote import to_read
 
 
 @dataclass(frozen=True)
-class EvaluateOptions:
+class EvaluateOptions(RunEnvironment):
     """Play the trained agent of a run, almost greedily, as its evaluations did."""
 
     run: Annotated[Path, Positional("DIR")]
@@ -45,6 +46,8 @@ def main(args: Sequence[str]) -> None:
         console.print(f"{count:>9} {episode.total:>10.1f} {episode.length:>9}", highlight=False)
 
     run = to_read(options.run)
-    totals = [episode.total for episode in play(run, options.episodes, options.seed, show)]
+    seed, env = options.seed, options.env
+    episodes = play(run, options.episodes, seed, show, env=env, trust=options.trust)
+    totals = [episode.total for episode in episodes]
     mean = sum(totals) / len(totals)
     console.print(f"     mean {mean:>10.1f}    from {min(totals):.1f} to {max(totals):.1f}")

@@ -10,15 +10,15 @@ from typing import Annotated, Literal
 
 from hyperaction.arguments import Positional, parse
 from hyperaction.cli.console import Console
-from hyperaction.cli.terminal import check_any, need, progress_bar
+from hyperaction.cli.terminal import RunEnvironment, check_any, need, progress_bar
 from hyperaction.errors import check_ranges
 from hyperaction.report import explain as report
-from hyperaction.runs.files import write_json
+from hyperaction.runs.files import check_is_no_directory, write_json
 from hyperaction.runs.remote import to_read
 
 
 @dataclass(frozen=True)
-class ExplainOptions:
+class ExplainOptions(RunEnvironment):
     """Find which joint actions matter: run greedy policies and analyse their hyperedges.
 
     Several agents are analysed together, as in the paper's figure 7; they must have the same
@@ -54,6 +54,8 @@ def main(args: Sequence[str]) -> None:
 
     console = Console()
     options.out.mkdir(parents=True, exist_ok=True)
+    for name in ("explain.json", "explain.png"):
+        check_is_no_directory(options.out / name)
     bar = progress_bar(console)
     task = bar.add_task("playing", total=None)
 
@@ -62,7 +64,8 @@ def main(args: Sequence[str]) -> None:
         bar.update(task, completed=done, total=total)
 
     try:
-        runs, problems = load_runs([to_read(run) for run in options.runs])
+        found = [to_read(run) for run in options.runs]
+        runs, problems = load_runs(found, env=options.env, trust=options.trust)
         check_any(runs, "agent to explain", problems)
         explanation = explain_runs(runs, options.steps, options.weights, options.seed, show)
     finally:

@@ -16,7 +16,7 @@ from hyperaction.report.page import html
 from hyperaction.report.page.data import collect
 from hyperaction.report.page.videos import Video, find_videos, link_videos
 from hyperaction.report.runs import find_runs, short_names
-from hyperaction.runs.files import write_text
+from hyperaction.runs.files import check_is_no_directory, write_text
 from hyperaction.runs.remote import to_read, url_of
 from hyperaction.studies.runs import published_curve, read_runs
 
@@ -46,6 +46,7 @@ class ReportOptions:
 def main(args: Sequence[str]) -> None:
     """Writes the page."""
     options: ReportOptions = parse(ReportOptions, "report", args)
+    check_is_no_directory(options.out)
     need("vl_convert", extra="report")
     page = PageData(options.folders, options.last)
     data, videos = page()

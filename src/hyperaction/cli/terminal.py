@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,16 @@ class UserError(Exception):
     def __init__(self, message: str, code: int = 2) -> None:
         super().__init__(message)
         self.code = code
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunEnvironment:
+    """Which environment the agent of a run is played in."""
+
+    env: str = ""
+    """The environment, instead of the one in the settings of the run."""
+    trust: bool = False
+    """Import the module that the settings of the run name as their environment (module:Id)."""
 
 
 STOPPED = 130

@@ -7,6 +7,7 @@ from typing import Any
 
 from hyperaction.cli.console import Console
 from hyperaction.cli.terminal import STOPPED, UserError, progress_bar
+from hyperaction.envs.ids import names_code
 from hyperaction.runs.progress import Progress
 from hyperaction.runs.remote import url_of
 from hyperaction.training.config import parse_train
@@ -46,7 +47,8 @@ def main(args: Sequence[str]) -> None:
             bar.stop()
     out = url_of(config.out) or config.out
     console.print(f"Written: {out}/metrics.jsonl", soft_wrap=True)
-    console.print(f"Play it: hyperaction evaluate {out}", soft_wrap=True)
+    env = f" --env {config.env}" if names_code(config.env) else ""
+    console.print(f"Play it: hyperaction evaluate {out}{env}", soft_wrap=True)
 
 
 def _describe(env: str, agent: Any) -> str:

@@ -12,13 +12,14 @@ from typing import Annotated, Any
 
 from hyperaction.arguments import Positional, parse
 from hyperaction.cli.console import Console
-from hyperaction.cli.terminal import need
+from hyperaction.cli.terminal import RunEnvironment, need
 from hyperaction.errors import check_ranges
+from hyperaction.runs.files import check_is_no_directory
 from hyperaction.runs.remote import to_read
 
 
 @dataclass(frozen=True)
-class VideoOptions:
+class VideoOptions(RunEnvironment):
     """Record the agent of a run: the rendered episode, with the values behind its actions."""
 
     run: Annotated[Path, Positional("DIR")]
@@ -45,6 +46,7 @@ class VideoOptions:
 def main(args: Sequence[str]) -> None:
     """Records the agent of a run."""
     options: VideoOptions = parse(VideoOptions, "video", args)
+    check_is_no_directory(options.out)
     for module in ("PIL", "imageio_ffmpeg"):
         need(module, extra="report")
     from hyperaction.analysis.video_file import record
@@ -66,5 +68,7 @@ def main(args: Sequence[str]) -> None:
             fps=options.fps,
             seed=options.seed,
             on_step=show,
+            env=options.env,
+            trust=options.trust,
         )
     console.print(f"Written: {options.out}", soft_wrap=True)

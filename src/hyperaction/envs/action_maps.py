@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -11,6 +12,9 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from hyperaction.errors import SettingError
+
+MAX_SUB_ACTIONS = 1_000_000
+"""The most sub-actions of all vertices together: each has a value of its own to learn."""
 
 
 class ActionMap(Protocol):
@@ -91,13 +95,26 @@ class Listed(NamedTuple):
 
 
 def action_map(
-    space: spaces.Space[Any], bins: Sequence[int] = (5,), shape: Sequence[int] = ()
+    space: spaces.Space[Any], bins: Sequence[int] | int = (5,), shape: Sequence[int] = ()
 ) -> ActionMap:
     """How an action space is factored, or an error that says what would work."""
+    actions = _factored(space, _whole_numbers("bins", bins), _whole_numbers("action_shape", shape))
+    if not actions.sizes:
+        raise ValueError(f"the action space {space} has no dimensions to act in")
+    if (count := sum(actions.sizes)) > MAX_SUB_ACTIONS:
+        hint = "; factor it with `action_shape`" if isinstance(space, spaces.Discrete) else ""
+        raise SettingError(
+            f"the action space {space} has {count:,} sub-actions; at most "
+            f"{MAX_SUB_ACTIONS:,} are allowed{hint}"
+        )
+    return actions
+
+
+def _factored(space: spaces.Space[Any], bins: tuple[int, ...], shape: tuple[int, ...]) -> ActionMap:
     if shape and not isinstance(space, spaces.Discrete):
         raise SettingError(f"`action_shape` is for Discrete action spaces, not {space}")
     if isinstance(space, spaces.Box):
-        return _discretised(space, tuple(bins))
+        return _discretised(space, bins)
     if isinstance(space, spaces.MultiDiscrete):
         sizes = tuple(int(size) for size in np.ravel(space.nvec))
         return Direct(sizes, np.ravel(space.start), space.nvec.shape, space.dtype)
@@ -105,7 +122,7 @@ def action_map(
         count = math.prod(space.shape)
         return Direct((2,) * count, np.zeros(count, int), space.shape, space.dtype)
     if isinstance(space, spaces.Discrete):
-        sizes = tuple(shape) or (int(space.n),)
+        sizes = shape or (int(space.n),)
         if math.prod(sizes) != space.n:
             raise SettingError(
                 f"`action_shape` {' '.join(map(str, sizes))} makes {math.prod(sizes)} actions, "
@@ -128,6 +145,8 @@ def continuous(space: spaces.Space[Any]) -> Continuous:
 
 def _limits(space: spaces.Box) -> tuple[NDArray[Any], NDArray[Any]]:
     low, high = np.ravel(space.low), np.ravel(space.high)
+    if not low.size:
+        raise ValueError(f"the action space {space} has no dimensions to act in")
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise ValueError(f"the action space {space} has no limits to act between")
     return low, high
@@ -136,15 +155,40 @@ def _limits(space: spaces.Box) -> tuple[NDArray[Any], NDArray[Any]]:
 def _discretised(space: spaces.Box, bins: tuple[int, ...]) -> Discretised:
     low, high = _limits(space)
     sizes = bins * len(low) if len(bins) == 1 else bins
+    given = " ".join(map(str, bins))
     if len(sizes) != len(low) or min(sizes) < 2:
         raise SettingError(
-            f"`bins` {' '.join(map(str, bins))}: give one number, or one for each of the "
-            f"{len(low)} dimensions, at least 2"
+            f"`bins` {given}: give one number, or one for each of the {len(low)} dimensions, at "
+            f"least 2"
+        )
+    if sum(sizes) > MAX_SUB_ACTIONS:
+        raise SettingError(
+            f"`bins` {given} of {len(low)} dimensions make {sum(sizes):,} sub-actions; at most "
+            f"{MAX_SUB_ACTIONS:,} are allowed"
         )
     places = np.minimum(np.arange(max(sizes)), np.array(sizes)[:, None] - 1)
-    rows = [np.linspace(a, b, size) for a, b, size in zip(low, high, sizes, strict=True)]
+    rows = [_evenly(a, b, size) for a, b, size in zip(low, high, sizes, strict=True)]
     levels = np.stack([row[place] for row, place in zip(rows, places, strict=True)])
-    return Discretised(tuple(sizes), levels.astype(space.dtype), space.shape, space.dtype)
+    return Discretised(sizes, levels, space.shape, space.dtype)
+
+
+def _evenly(low: Any, high: Any, size: int) -> NDArray[Any]:
+    """Numbers from low to high, both included, of their type."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        row = np.linspace(low, high, size)
+        if not np.isfinite(row).all():  # The limits are so far apart that no float is.
+            row = 2.0 * np.linspace(low / 2.0, high / 2.0, size)
+        row = row.astype(low.dtype)
+    row[0], row[-1] = low, high  # The largest integers are not floats.
+    return row
+
+
+def _whole_numbers(name: str, given: Any) -> tuple[int, ...]:
+    """One number or several, NumPy's too."""
+    try:
+        return tuple(operator.index(number) for number in np.ravel(given))
+    except (TypeError, ValueError):
+        raise SettingError(f"`{name}` must be whole numbers, not {given!r}") from None
 
 
 def fits(actions: ActionMap, space: spaces.Space[Any]) -> bool:

@@ -36,13 +36,35 @@ def check_observation(observation: NDArray[Any], shape: tuple[int, ...]) -> None
         )
 
 
+def checked_mask(mask: Any) -> NDArray[np.bool_] | None:
+    """An action mask as booleans, if there is one; raises where it is not a row of numbers."""
+    if mask is None:
+        return None
+    with suppress(Exception):  # Of any object: a ragged list is no array.
+        array = np.asarray(mask)
+        if array.ndim == 1 and array.dtype.kind in "biuf":
+            return array.astype(bool)
+    raise EnvironmentFaultError(
+        f"the environment gave the action_mask {short(mask)}; it must be a row of zeros and ones"
+    )
+
+
+def check_mask_length(mask: NDArray[np.bool_], length: int) -> None:
+    """Refuses a mask of another length than those before."""
+    if len(mask) != length:
+        raise EnvironmentFaultError(
+            f"the environment gave an action_mask of length {len(mask)} after one of {length}; it "
+            f"must not change"
+        )
+
+
 def checked_reward(reward: Any) -> float:
     """The reward as a float; raises where it is not a finite number."""
     try:
         number = float(reward)
     except (TypeError, ValueError):
         raise EnvironmentFaultError(
-            f"the environment returned the reward {_short(reward)}, which is not a number"
+            f"the environment returned the reward {short(reward)}, which is not a number"
         ) from None
     if not math.isfinite(number):
         raise EnvironmentFaultError(
@@ -56,7 +78,7 @@ def as_fault(error: BaseException, call: str) -> BaseException:
     if isinstance(error, EnvironmentFaultError | KeyboardInterrupt):
         return error
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    message = _short(error)
+    message = short(error)
     raised = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return EnvironmentFaultError(
         f"the environment raised {raised} in {call} ({Path(frame.filename).name}, line "
@@ -68,7 +90,7 @@ MAX_MESSAGE = 300
 """Characters of an environment's message that are shown."""
 
 
-def _short(thing: Any) -> str:
+def short(thing: Any) -> str:
     """An object as text, in one line that a terminal can show."""
     try:
         text = " ".join(str(thing).split())

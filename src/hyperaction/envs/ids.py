@@ -14,6 +14,11 @@ def game_of(env: str) -> str:
     return game if space == "ALE" else ""
 
 
+def names_code(env: str) -> bool:
+    """Whether an id names a module, which runs when it is imported."""
+    return ":" in env
+
+
 def is_pybullet(env: str) -> bool:
     """Whether an id names one of the PyBullet domains."""
-    return "Bullet" in env and ":" not in env
+    return "Bullet" in env and not names_code(env)

@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hyperaction.envs import atari, pybullet
 from hyperaction.envs.action_maps import ActionMap, action_map, continuous
 from hyperaction.envs.guard import Guard, Guarded, as_fault, unguarded
-from hyperaction.envs.ids import game_of, is_pybullet
+from hyperaction.envs.ids import game_of, is_pybullet, names_code
 from hyperaction.envs.roms import CartridgeError
 from hyperaction.envs.vector import Vector
 from hyperaction.envs.wrapper import Factored
@@ -24,7 +24,7 @@ from hyperaction.errors import unknown
 def make(
     name: str,
     *,
-    bins: Sequence[int] = (5,),
+    bins: Sequence[int] | int = (5,),
     action_shape: Sequence[int] = (),
     real_actions: bool = False,
     max_episode_steps: int = 0,
@@ -51,7 +51,7 @@ def make(
 def actions_of(
     name: str,
     space: spaces.Space[Any],
-    bins: Sequence[int] = (5,),
+    bins: Sequence[int] | int = (5,),
     action_shape: Sequence[int] = (),
     *,
     real_actions: bool = False,
@@ -85,7 +85,7 @@ def _made(
         pybullet.register(name)
     if game_of(name):
         atari.register(name)
-    if ":" in name and os.getcwd() not in sys.path:
+    if names_code(name) and os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # Last: a module beside the user replaces no other.
     try:
         if game_of(name):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperaction.envs.vector import Environments, Masks, Single, Steps
+from hyperaction.envs.vector import Environments, Masks, Single, Steps, check_same_masks
 
 
 class Resumable:
@@ -49,9 +49,11 @@ class Resumable:
 
     def remake(self, seed: int) -> None:
         """New environments, with their own seed."""
+        before = self.mask
         self._envs.close()
         self._envs = self._make()
         self.reset(seed)
+        check_same_masks(before, self.mask)
 
     def reset(self, seed: int | None = None) -> None:
         """Starts all episodes."""

@@ -15,7 +15,9 @@ from hyperaction.envs.atari import episode_start, is_game, restore_episode_start
 from hyperaction.envs.guard import (
     EnvironmentFaultError,
     Guard,
+    check_mask_length,
     check_observation,
+    checked_mask,
     checked_reward,
     unguarded,
 )
@@ -134,7 +136,10 @@ class Single:
         if self.mask is None:
             _no_late_mask(mask)
             return None
-        return np.ones_like(self.mask) if mask is None else mask[None]
+        if mask is None:
+            return np.ones_like(self.mask)
+        check_mask_length(mask, self.mask.shape[1])
+        return mask[None]
 
 
 class Vector:
@@ -168,9 +173,9 @@ class Vector:
         self._ended[:] = False
         self.mask = None
         self.observation = self._flat(observation)
-        if "action_mask" in info:
-            first = np.asarray(info["action_mask"][0], bool)
-            self.mask = np.ones((self.num_envs, len(first)), bool)
+        if (given := _given_masks(info)) is not None:
+            first = checked_mask(given[0])
+            self.mask = None if first is None else np.ones((self.num_envs, len(first)), bool)
             self.mask = self._masks(info)
 
     def step(self, actions: NDArray[Any]) -> Steps:
@@ -227,7 +232,7 @@ class Vector:
         return flat
 
     def _masks(self, info: dict[str, Any]) -> Masks:
-        given = info.get("action_mask")
+        given = _given_masks(info)
         if self.mask is None:
             _no_late_mask(given)
             return None
@@ -236,8 +241,19 @@ class Vector:
         given_for = info.get("_action_mask", np.ones(self.num_envs, bool))
         masks = np.ones_like(self.mask)
         for index in np.flatnonzero(given_for):
-            masks[index] = given[index]
+            mask = checked_mask(given[index])
+            if mask is not None:
+                check_mask_length(mask, masks.shape[1])
+                masks[index] = mask
         return masks
+
+
+def _given_masks(info: dict[str, Any]) -> Any:
+    """The masks in the info of several environments, one of each."""
+    given = info.get("action_mask")
+    if isinstance(given, dict):  # Gymnasium makes one dict of several.
+        checked_mask({name: each for name, each in given.items() if not name.startswith("_")})
+    return given
 
 
 def _is_raw(space: spaces.Space[Any], observation: Any) -> bool:
@@ -250,8 +266,21 @@ def _where(chosen: NDArray[np.bool_], masks: Masks, otherwise: Masks) -> Masks:
     return np.where(chosen[:, None], masks, otherwise)
 
 
+def check_same_masks(before: Masks, now: Masks) -> None:
+    """Refuses environments made again that give other masks than the first ones did."""
+    if before is None:
+        _no_late_mask(now)
+    elif now is None:
+        raise EnvironmentFaultError(
+            "the environment gave an action_mask in its first reset but not in a later one"
+        )
+    else:
+        check_mask_length(now[0], before.shape[1])
+
+
 def _no_late_mask(mask: Any) -> None:
     if mask is not None:
         raise EnvironmentFaultError(
-            "the environment gave an action_mask in step but not in reset; give it in both"
+            "the environment gave an action_mask, but none in its first reset; give it in every "
+            "reset and step"
         )

@@ -14,6 +14,7 @@ from hyperaction.envs.action_maps import ActionMap
 from hyperaction.envs.guard import (
     EnvironmentFaultError,
     check_observation,
+    checked_mask,
     checked_reward,
 )
 
@@ -45,7 +46,7 @@ class Factored:
     def reset(self, seed: int | None = None) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """Starts an episode."""
         observation, info = self.env.reset(seed=seed)
-        return self._checked(observation), _mask(info)
+        return self._checked(observation), checked_mask(info.get("action_mask"))
 
     def step(self, action: NDArray[np.int32]) -> Step:
         """Takes one joint action."""
@@ -55,7 +56,7 @@ class Factored:
             checked_reward(reward),
             bool(terminated),
             bool(truncated),
-            _mask(info),
+            checked_mask(info.get("action_mask")),
         )
 
     def close(self) -> None:
@@ -113,8 +114,3 @@ def frames_in(env: gymnasium.Env[Any, Any]) -> int:
             return int(space.shape[0])  # type: ignore[index]
         inner = inner.env
     return 1
-
-
-def _mask(info: dict[str, Any]) -> NDArray[np.bool_] | None:
-    mask = info.get("action_mask")
-    return None if mask is None else np.array(mask, bool)

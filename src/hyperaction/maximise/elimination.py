@@ -18,6 +18,7 @@ from hyperaction.maximise.program import (
     best_steps,
     elimination_order,
     encoded,
+    least_work,
     message_sizes,
 )
 
@@ -75,6 +76,8 @@ def plan_elimination(
     hypergraph: Hypergraph, budget: float, *, use_native: bool
 ) -> Elimination | JaxElimination | None:
     """The cheapest elimination found, or None past the budget."""
+    if least_work(hypergraph) > budget:  # Looking for orders takes long where there are many.
+        return None
     if use_native:
         found = best_steps(hypergraph, budget)
         if found is not None:

@@ -62,10 +62,15 @@ def best_steps(hypergraph: Hypergraph, budget: float) -> tuple[tuple[Step, ...],
     best: tuple[tuple[Step, ...], float] | None = None
     tried: set[tuple[Step, ...]] = set()
     for choose in (_smallest_table, _least_fill):
+        largest = math.inf
         for limit in (2**power for power in (62, *range(4, 17))):
+            if largest <= limit < 2**62:
+                break  # All tables are within the limit, as without one.
             bound = budget if best is None else min(budget, best[1])
             try:
                 steps = _steps(hypergraph, limit, choose, bound)
+                if limit == 2**62:
+                    largest = max(message_sizes(hypergraph, _vertices(steps)))
                 if steps in tried:
                     continue
                 tried.add(steps)
@@ -74,7 +79,7 @@ def best_steps(hypergraph: Hypergraph, budget: float) -> tuple[tuple[Step, ...],
                 continue
             if best is None or cost < best[1]:
                 best = steps, cost
-            if limit == 2**62 and max(message_sizes(hypergraph, _vertices(steps))) <= CACHED:
+            if limit == 2**62 and largest <= CACHED:
                 return best  # Nothing to gain by conditioning.
     return best
 
@@ -140,11 +145,36 @@ def _smallest_table(hypergraph: Hypergraph, graph: Graph) -> int:
 
 def _least_fill(hypergraph: Hypergraph, graph: Graph) -> int:
     """The vertex whose elimination joins the fewest neighbours that were not joined before."""
+    best: tuple[float, float, int] = (math.inf, math.inf, -1)
+    # Those of few neighbours first: the others can then be left before all pairs are counted.
+    for vertex in sorted(graph, key=lambda v: len(graph[v])):
+        fill = 0
+        for other in graph[vertex]:
+            fill += len(graph[vertex] - graph[other]) - 1
+            if fill > best[0]:
+                break
+        else:
+            best = min(best, (fill, _table_size(hypergraph, graph, vertex), vertex))
+    return best[2]
 
-    def fill(vertex: int) -> int:
-        return sum(len(graph[vertex] - graph[other]) - 1 for other in graph[vertex])
 
-    return min(graph, key=lambda v: (fill(v), _table_size(hypergraph, graph, v), v))
+def least_work(hypergraph: Hypergraph) -> int:
+    """A number of table entries that no program can stay below.
+
+    Among any vertices, the first to be eliminated has a table over all its neighbours among them,
+    repeated for those that were conditioned on before. The densest vertices are found by taking
+    out, again and again, the one with the smallest table.
+    """
+    graph = _graph(hypergraph)
+    tables = {vertex: _table_size(hypergraph, graph, vertex) for vertex in graph}
+    largest = 0
+    while graph:
+        vertex = min(tables, key=tables.__getitem__)
+        largest = max(largest, tables.pop(vertex))
+        for other in graph[vertex]:
+            tables[other] //= hypergraph.sizes[vertex]
+        _remove(graph, vertex, join=False)
+    return largest
 
 
 def elimination_order(hypergraph: Hypergraph) -> tuple[int, ...]:

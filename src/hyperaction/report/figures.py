@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from hyperaction.report.curves import Group, half_phase
 from hyperaction.runs.files import replacing
@@ -15,6 +16,9 @@ from hyperaction.runs.files import replacing
 
 def save(figure: Figure, file: Path, dpi: int = 130, **options: Any) -> Path:
     """Writes a figure, completely or not at all; returns the file."""
+    for text in figure.findobj(Text):
+        if "$" in text.get_text():  # Of a name: it begins no formula.
+            text.set_parse_math(False)
     with replacing(file) as part:
         figure.savefig(part, dpi=dpi, format=file.suffix[1:], **options)
     return file

@@ -28,6 +28,7 @@ def replacing(path: Path) -> Iterator[Path]:
     If the block raises, `path` stays as it was and the temporary file is removed. The directory is
     created if it does not exist.
     """
+    check_is_no_directory(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")
     part.unlink(missing_ok=True)  # It may be a link to something else.
@@ -38,6 +39,12 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def check_is_no_directory(path: Path) -> None:
+    """Raises `OSError` where a directory has the name of a file to be written."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a directory, not a file")
 
 
 def write_text(path: Path, text: str) -> Path:

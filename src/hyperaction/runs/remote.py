@@ -74,7 +74,7 @@ class Mirror:
                 elif path.name not in HERE_ONLY:
                     path.unlink()
             for name in self._there():
-                if only and name.rsplit("/", 1)[-1] not in only:
+                if name in HERE_ONLY or (only and name.rsplit("/", 1)[-1] not in only):
                     continue
                 file = _inside(self.folder, name)
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -109,7 +109,8 @@ class Mirror:
         except FileNotFoundError:
             return []
         # A path may come back with its root spelt otherwise: what follows the folder's name counts.
-        return [str(path)[len(self._system._strip_protocol(self._root)) + 1 :] for path in found]
+        length = len(self._system._strip_protocol(self._root))
+        return [str(path)[length:].removeprefix("/") for path in found]
 
 
 RESULTS = ("config.json", "metrics.jsonl", "progress.json", "agent.safetensors")

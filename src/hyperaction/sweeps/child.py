@@ -1,6 +1,6 @@
 """Runs a command that is asked to stop when the process which started it ends.
 
-    python -m hyperaction.sweeps.child PARENT COMMAND ...
+    python child.py PARENT COMMAND ...
 
 runs `hyperaction COMMAND ...` for the process with the id PARENT.
 """
@@ -12,6 +12,7 @@ import os
 import runpy
 import signal
 import sys
+from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 
@@ -23,6 +24,7 @@ def main() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:  # It ended before the call above.
         sys.exit(130)
+    sys.path.append(str(Path(__file__).parents[2]))  # Where it is not installed.
     runpy.run_module("hyperaction", run_name="__main__", alter_sys=True)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from hyperaction.runs.remote import here
+from hyperaction.sweeps import child
 from hyperaction.sweeps.grid import Cell
 
 OUTPUT = "output.txt"
@@ -21,8 +22,8 @@ OUTPUT = "output.txt"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """Limits NumPy to one thread; JAX uses one thread in every run anyway."""
 
-CHILD = (sys.executable, "-m", "hyperaction.sweeps.child")
-"""Runs a command that stops when this process ends."""
+CHILD = (sys.executable, "-P", child.__file__)
+"""Runs a command that stops when this process ends; no library is looked for where it starts."""
 
 TAIL_BYTES = 10_000
 """Bytes at the end of the output of a cell that are searched for its last line."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import chdir, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,6 +21,9 @@ from hyperaction.sweeps.grid import Cell
 from hyperaction.sweeps.local import ONE_THREAD, STOP_TIMEOUT_S
 from hyperaction.training.interrupts import StoppedError
 from hyperaction.training.runner import run
+
+PACKAGES = Path(__file__).parents[2]
+"""Where this package is."""
 
 
 class Cluster:
@@ -41,10 +44,12 @@ class Cluster:
             "runtime_env": {"env_vars": {**ONE_THREAD, "PYTHONPATH": _python_path()}},
         }
         try:
-            if address == "local":
-                ray.init(address="local", include_dashboard=False, **common)
-            else:
-                ray.init(address=address, **common)
+            # Nodes look for libraries first where this process is.
+            with chdir(PACKAGES):
+                if address == "local":
+                    ray.init(address="local", include_dashboard=False, **common)
+                else:
+                    ray.init(address=address, **common)
         except (ConnectionError, ValueError, RuntimeError) as error:
             message = str(error).strip().split("\n")[0]
             raise ValueError(f"--ray {address}: cannot reach a cluster ({message})") from None
@@ -67,7 +72,7 @@ class Cluster:
     def start(self, cell: Cell, out: Path) -> None:
         """Submits the cell to Ray."""
         path = out if url_of(out) else out.resolve()
-        self._running[self._train.remote(cell, str(path))] = cell
+        self._running[self._train.remote(cell, str(path), os.getcwd())] = cell
 
     def ended(self) -> Iterable[tuple[Cell, str]]:
         """Cells that ended, each with an error message if it failed."""
@@ -100,9 +105,17 @@ class Cluster:
         ray.shutdown()
 
 
-def _train(cell: Cell, out: str) -> str:
-    """Runs a cell on a node; returns an error message if it failed."""
+def _train(cell: Cell, out: str, folder: str) -> str:
+    """Runs a cell on a node; returns an error message if it failed.
+
+    Args:
+        cell: The cell.
+        out: Its directory.
+        folder: Where the sweep was started, and the module of `module:Id` may be.
+    """
     try:
+        with suppress(OSError):  # A node may not have it.
+            os.chdir(folder)
         run(replace(cell.config, out=Path(out)))
     except (StoppedError, ValueError, RuntimeError, OSError) as error:
         return str(error)
@@ -119,6 +132,6 @@ def _message(reference: Any) -> str:
 
 
 def _python_path() -> str:
-    """The module search path of this process, so that nodes find the module of `module:Id`."""
-    here = [path for path in sys.path if path and os.path.isdir(path)]
-    return os.pathsep.join([os.getcwd(), *here])
+    """The module search path of this process, without where it was started."""
+    here = [path for path in sys.path if path and os.path.isdir(path) and path != os.getcwd()]
+    return os.pathsep.join(here)

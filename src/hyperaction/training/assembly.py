@@ -9,7 +9,7 @@ from hyperaction.agents.ddpg import DDPGAgent
 from hyperaction.agents.q_learning import QLearningAgent
 from hyperaction.envs.vector import Environments
 from hyperaction.envs.wrapper import Factored
-from hyperaction.training.memory import check_fits
+from hyperaction.training.memory import check_agent_fits, check_fits
 
 
 def assemble(
@@ -20,5 +20,7 @@ def assemble(
     What does not fit the environment or this machine is refused.
     """
     agent = config.build(env.actions.sizes, env.observation_shape)
-    jax.eval_shape(agent.init, jax.random.key(0))  # The network must fit the observations.
+    # The network must fit the observations.
+    state = jax.eval_shape(agent.init, jax.random.key(0))
+    check_agent_fits([(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state)])
     return agent, check_fits(config, env, agent.action_length)

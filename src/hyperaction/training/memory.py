@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from hyperaction.agents.config import AgentConfig
 from hyperaction.errors import SettingError
@@ -14,6 +19,9 @@ BESIDES = 1_500_000_000
 
 SMALL = 500_000_000
 """A replay of so many bytes is not what fills a machine, and is never refused."""
+
+GRADIENTS = 1.25
+"""What an update takes of an agent's size: networks and moments, and gradients beside them."""
 
 MEMINFO = Path("/proc/meminfo")
 CGROUP = Path("/sys/fs/cgroup")
@@ -75,6 +83,24 @@ def check_fits(config: AgentConfig, observed: Observed, action_length: int) -> s
     raise SettingError(
         f"`buffer_size` {size}: {takes} and the rest of the run about {gigabytes(BESIDES)}, "
         f"but only {gigabytes(free)} is free; {hint}"
+    )
+
+
+def check_agent_fits(arrays: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> None:
+    """Refuses an agent that this machine has no memory for.
+
+    Args:
+        arrays: The shape and type of every array of its state.
+    """
+    sizes = [math.prod(shape) * dtype.itemsize for shape, dtype in arrays]
+    needed, free = int(GRADIENTS * sum(sizes)), available()
+    if free is None or needed <= max(free, SMALL):
+        return
+    largest = arrays[sizes.index(max(sizes))][0]
+    raise SettingError(
+        f"the agent takes about {gigabytes(needed)} of memory (its largest array is "
+        f"{' x '.join(f'{length:,}' for length in largest)}), but only {gigabytes(free)} is free; "
+        f"choose a smaller `hidden`, a lower `rank` or fewer sub-actions (`bins`)"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hyperaction.envs.guard import EnvironmentFaultError
@@ -44,6 +45,10 @@ def run(
         raise SettingError(f"`out` {config.out} is a file, not a directory")
     if url and config.fresh:
         raise SettingError("`fresh` is for directories of this machine; name another `out`")
+    if config.fresh and Path.cwd().is_relative_to(config.out.resolve()):
+        raise SettingError(
+            f"`fresh` would move {config.out.resolve()}, where you are; choose another `out`"
+        )
     mirror = Mirror(url, cache_folder(url)) if url else None
     with ExitStack() as held:
         watchdog = held.enter_context(Watchdog(config.env_timeout, late))
