@@ -52,7 +52,9 @@ def main(args: Sequence[str]) -> None:
     need("matplotlib", extra="report")
     from hyperaction.analysis.explain import explain_runs
     from hyperaction.report.figures import draw_explanation
+    from hyperaction.training import compile_cache
 
+    compile_cache.use()
     console = Console(markup=False)
     options.out.mkdir(parents=True, exist_ok=True)
     bar = progress_bar(console)

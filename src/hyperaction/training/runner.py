@@ -50,9 +50,11 @@ def run(
         env = config.make_env(watchdog)
         config.agent_config.hypergraph(env.sizes)
         # JAX takes a while to load: mistakes are reported before.
+        from hyperaction.training import compile_cache
         from hyperaction.training.assembly import assemble
         from hyperaction.training.session import Session
 
+        compile_cache.use()
         agent, memory = assemble(config.agent_config, env)
         env.close()
         out = config.out
