@@ -1,4 +1,4 @@
-"""Compiled programs on disk: runs are the same with and without them, whatever befalls the files."""
+"""Compiled programs on disk: results are the same with and without, whatever befalls the files."""
 
 import os
 import resource

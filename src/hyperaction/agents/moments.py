@@ -80,7 +80,7 @@ def update(
 
         clip = optax.clip_by_global_norm(gradient_clip)
         gradient, _ = clip.update(gradient, clip.init(parameters))
-    count = jnp.minimum(state.updates, jnp.iinfo(jnp.int32).max - 1) + 1
+    count = jnp.minimum(state.updates, 2**31 - 2) + 1  # It stops at the largest.
     rate = jnp.asarray(at(learning_rate, state.updates) * rule.correction(count))
     leaves, structure = jax.tree.flatten(parameters)
     single = all(leaf.dtype == jnp.float32 for leaf in leaves)

@@ -2,7 +2,7 @@
 
 from hyperaction.kernels.bindings import ADAM, RMSPROP, eliminate, optimise, search
 from hyperaction.kernels.isa import chosen_set, environment, machine_sets
-from hyperaction.kernels.library import available
+from hyperaction.kernels.library import available, problem
 
 __all__ = [
     "ADAM",
@@ -13,5 +13,6 @@ __all__ = [
     "environment",
     "machine_sets",
     "optimise",
+    "problem",
     "search",
 ]

@@ -12,6 +12,9 @@ from hyperaction.kernels import isa
 
 NAMES = ("eliminate", "search", "adam", "rmsprop")
 
+REFUSED: dict[str, str] = {}
+"""Why each library that is there and should be used cannot be, by its file's name."""
+
 
 @cache
 def load(directory: Path, name: str, functions: tuple[str, ...]) -> bool:
@@ -25,10 +28,20 @@ def load(directory: Path, name: str, functions: tuple[str, ...]) -> bool:
                 jax.ffi.register_ffi_target(
                     f"hyperaction_{function}_{name}", capsule, platform="cpu"
                 )
-        except (OSError, AttributeError, RuntimeError):
-            continue  # Built for another Python or JAX: the pure JAX ways do the work.
+        except (OSError, AttributeError, RuntimeError) as error:
+            # Built for another machine or JAX: the pure JAX ways do the work.
+            REFUSED[file.name] = str(error).partition("\n")[0]
+            continue
         return True
     return False
+
+
+def problem() -> str:
+    """Why kernels that were built are not in use, in one line; nothing if nothing is wrong."""
+    if available() or isa.vector_set() is None or not REFUSED:
+        return ""
+    file, reason = next(iter(REFUSED.items()))
+    return f"the kernels do not fit this version of JAX and are not used ({file}: {reason})"
 
 
 def target(function: str) -> str:

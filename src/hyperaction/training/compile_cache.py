@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
 import jax
@@ -57,17 +57,25 @@ def directory() -> Path | None:
 def use() -> None:
     """Has JAX store what it compiles from now on, unless the user has chosen a place for that."""
     folder = directory()
-    if folder is None or jax.config.jax_compilation_cache_dir:
+    if folder is None or users_own():
         return
-    from jax._src import compilation_cache
-
-    if not hasattr(compilation_cache, "get_file_cache"):
+    try:
+        from jax._src import compilation_cache
+    except ImportError:
+        return
+    store, config = cast(Any, compilation_cache), cast(Any, jax.config)
+    if not hasattr(store, "get_file_cache"):
         return  # Another version of JAX: everything is compiled.
-    compilation_cache.get_file_cache = lambda path: (Programs(Path(path)), path)
-    jax.config.update("jax_compilation_cache_dir", str(folder))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    store.get_file_cache = lambda path: (Programs(Path(path)), path)
+    config.update("jax_compilation_cache_dir", str(folder))
+    config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     # It would put the path of the cache into the names of entries.
-    jax.config.update("jax_persistent_cache_enable_xla_caches", "none")
+    config.update("jax_persistent_cache_enable_xla_caches", "none")
+
+
+def users_own() -> str:
+    """Another directory that the user has chosen, by JAX_COMPILATION_CACHE_DIR or in Python."""
+    return cast(Any, jax.config).jax_compilation_cache_dir or ""
 
 
 def usage(folder: Path) -> Usage:

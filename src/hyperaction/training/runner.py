@@ -50,6 +50,7 @@ def run(
         env = config.make_env(watchdog)
         config.agent_config.hypergraph(env.sizes)
         # JAX takes a while to load: mistakes are reported before.
+        from hyperaction import kernels
         from hyperaction.training import compile_cache
         from hyperaction.training.assembly import assemble
         from hyperaction.training.session import Session
@@ -74,6 +75,8 @@ def run(
             mirror.push()  # An address that cannot be written to fails now.
         on_ready(agent)
         on_message(memory)
+        if problem := kernels.problem():
+            on_message(problem)
         session = Session(config, agent, watchdog, on_progress, on_message)
         session.train(directory, mirror.push if mirror else lambda: None)
     if mirror is not None:
