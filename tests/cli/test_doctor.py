@@ -59,14 +59,15 @@ def test_a_wrong_setting_is_shown_and_the_rest_too(capsys, monkeypatch, variable
     assert "extras" in out
 
 
-def test_a_library_of_kernels_that_jax_refuses_is_reported_in_one_line(monkeypatch, tmp_path):
-    (tmp_path / "_broken.so").write_bytes(b"not a library")
+@pytest.mark.parametrize("chosen", ["baseline", None])
+def test_kernels_that_cannot_be_used_are_reported_in_one_line(monkeypatch, tmp_path, chosen):
+    (tmp_path / "_baseline.so").write_bytes(b"not a library")
+    monkeypatch.setattr(library, "HERE", tmp_path)
     monkeypatch.setattr(library, "REFUSED", {})
-    assert not library.load(tmp_path, "broken", ("adam",))
-    monkeypatch.setattr(library, "available", lambda: False)
-    monkeypatch.setattr(library.isa, "vector_set", lambda: "broken")
-    assert library.problem().startswith(
-        "the kernels do not fit this version of JAX and are not used"
-    )
-    assert "_broken.so: " in library.problem()
-    assert "\n" not in library.problem()
+    monkeypatch.setattr(library.isa, "vector_set", lambda: chosen)
+    library.load.cache_clear()
+    line = kernels.problem()
+    assert line.startswith("the kernels do not fit this machine or version of JAX and are not used")
+    assert "_baseline.so: " in line
+    assert "\n" not in line
+    assert main(["doctor"]) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import jax
 
 from hyperaction.kernels import isa
 
+HERE = Path(__file__).parent
 NAMES = ("eliminate", "search", "adam", "rmsprop")
 
 REFUSED: dict[str, str] = {}
@@ -38,10 +40,15 @@ def load(directory: Path, name: str, functions: tuple[str, ...]) -> bool:
 
 def problem() -> str:
     """Why kernels that were built are not in use, in one line; nothing if nothing is wrong."""
-    if available() or isa.vector_set() is None or not REFUSED:
+    if available() or os.environ.get(isa.VARIABLE) == isa.NONE:
         return ""
+    load(HERE, isa.vector_set() or isa.BASELINE, NAMES)
+    if not REFUSED:
+        return ""  # None were built, or JAX computes elsewhere.
     file, reason = next(iter(REFUSED.items()))
-    return f"the kernels do not fit this version of JAX and are not used ({file}: {reason})"
+    return (
+        f"the kernels do not fit this machine or version of JAX and are not used: {file}: {reason}"
+    )
 
 
 def target(function: str) -> str:
@@ -53,5 +60,5 @@ def target(function: str) -> str:
 def available() -> bool:
     """Whether the kernels can be used: they are built, and JAX computes on the CPU."""
     chosen = isa.vector_set()
-    built = chosen is not None and load(Path(__file__).parent, chosen, NAMES)
+    built = chosen is not None and load(HERE, chosen, NAMES)
     return built and jax.default_backend() == "cpu"
