@@ -23,6 +23,9 @@ def load(directory: Path, name: str, functions: tuple[str, ...]) -> bool:
     """Register the functions of a set's library with JAX; whether it was built and fits."""
     for file in sorted(directory.glob(f"_{name}*.so")):
         try:
+            # Functions of another version of the interface are refused now. Registered earlier,
+            # they would keep the backend from starting.
+            jax.default_backend()
             library = ctypes.CDLL(str(file))
             for function in functions:
                 handler = getattr(library, f"hyperaction_{function}")
