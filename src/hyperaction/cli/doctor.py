@@ -67,14 +67,11 @@ def _devices() -> list[str]:
 
 def _kernels() -> dict[str, Any]:
     from hyperaction import kernels
-    from hyperaction.kernels.conv import amx, bytes_gradient
-    from hyperaction.kernels.library import NAMES
 
-    used = [*NAMES, bytes_gradient.NAME] if kernels.available() else []
     return {
         "machine_sets": list(kernels.machine_sets()),
         "chosen_set": kernels.chosen_set(),
-        "used": [*used, *(amx.NAMES if amx.available() else ())],
+        "used": kernels.in_use(),
         "problem": kernels.problem(),
     }
 

@@ -41,6 +41,14 @@ def load(directory: Path, name: str, functions: tuple[str, ...]) -> bool:
     return False
 
 
+def in_use() -> list[str]:
+    """The names of the kernels that programs call here."""
+    from hyperaction.kernels.conv import amx, bytes_gradient  # They import this module.
+
+    names = [*NAMES, bytes_gradient.NAME] if available() else []
+    return [*names, *(amx.NAMES if amx.available() else ())]
+
+
 def problem() -> str:
     """Why kernels that were built are not in use, in one line; nothing if nothing is wrong."""
     if available() or os.environ.get(isa.VARIABLE) == isa.NONE:
