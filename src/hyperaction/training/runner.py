@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -39,6 +40,7 @@ def run(
         return EnvironmentFaultError(f"the environment's {call} took more than {limit}")
 
     _use_one_thread()
+    gc.set_threshold(GARBAGE_THRESHOLD)
     url = url_of(config.out)
     if not url and config.out.exists() and not config.out.is_dir():
         raise SettingError(f"`out` {config.out} is a file, not a directory")
@@ -82,6 +84,9 @@ def run(
     if mirror is not None:
         mirror.push()
 
+
+GARBAGE_THRESHOLD = 100_000
+"""Objects between searches for garbage: a start makes many that stay, and would search for long."""
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 
