@@ -10,7 +10,7 @@ EXTRAS := dev,report,physical,atari,ray
 # The peers that benchmarks measure against bring several GB, and are not held to exact versions.
 LOCKED := dev physical report atari ray
 
-.PHONY: run test check install lock clean
+.PHONY: run test check install wheel lock clean
 .DEFAULT_GOAL := install
 
 run: install
@@ -39,6 +39,10 @@ $(VENV)/installed: pyproject.toml requirements.lock setup.py $(wildcard $(foreac
 		--no-build-isolation --editable '.[$(EXTRAS)]'
 	@$(BIN)/python -c 'import sys; sys.version_info >= (3, 12) and print("PyBullet has no wheels for this Python: its domains are left out and their tests skipped (use Python 3.11)")'
 	@touch $@
+
+# One file with the kernels, for any Python on machines of this kind: no compiler is needed there.
+wheel: install
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 # Exact versions of everything these extras need. Needs uv.
 lock:

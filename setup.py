@@ -6,6 +6,7 @@ from pathlib import Path
 from platform import machine
 
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
 KERNELS = Path("src/hyperaction/kernels")
@@ -60,6 +61,14 @@ class Build(build_ext):
         build_ext.build_extension(own, ext)
 
 
+class Wheel(bdist_wheel):
+    """A wheel for one platform and any Python: JAX calls the kernels, not Python."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """The tags of the wheel's name."""
+        return ("py3", "none", super().get_tag()[2])
+
+
 extensions = [
     extension(isa, conv=conv)
     for conv in (False, True)
@@ -68,6 +77,6 @@ extensions = [
 ]
 setup(
     ext_modules=extensions,
-    cmdclass={"build_ext": Build},
+    cmdclass={"bdist_wheel": Wheel, "build_ext": Build},
     options={"build_ext": {"parallel": True}},
 )

@@ -66,6 +66,7 @@ def test_mistakes_are_reported_before_jax_is_loaded(args, tmp_path):
         "bench maximise",
         "bench train",
         "bench atari",
+        "doctor",
     ],
 )
 def test_every_command_explains_each_option_with_its_default(command):

@@ -30,6 +30,8 @@ def test_every_agent_of_the_paper_learns_some_steps(agent, tmp_path, capsys):
         args += ["--mixer", "universal", "--rank", "2"]
     if agent == "dqn":
         args += ["--num-envs", "2"]
+    if agent == "rainbow":
+        args += ["--overlap"]
     assert main(args) == 0
     printed = capsys.readouterr()
     assert printed.err == ""

@@ -55,6 +55,9 @@ class AgentConfig(ABC):
     """Sample in proportion to the square root of the last loss."""
     reward_clip: float = 0.0
     """Rewards are clipped to plus and minus this for learning; 0 is no limit."""
+    overlap: bool = False
+    """Step the environment while an update is computed; actions are then those of the parameters
+    before that update."""
     target: Any = part(TARGETS, Copy())
     """How the target network follows the online network."""
     exploration: AbstractExploration = part(EXPLORATIONS, EpsilonGreedy())

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Float, Int
 
 from hyperaction import kernels
@@ -77,9 +76,11 @@ def update(
 ) -> tuple[Any, Moments]:
     """One update of the parameters."""
     if gradient_clip:
+        import optax  # Here, as it takes a tenth of a second to load.
+
         clip = optax.clip_by_global_norm(gradient_clip)
         gradient, _ = clip.update(gradient, clip.init(parameters))
-    count = optax.safe_increment(state.updates)
+    count = jnp.minimum(state.updates, 2**31 - 2) + 1  # It stops at the largest.
     rate = jnp.asarray(at(learning_rate, state.updates) * rule.correction(count))
     leaves, structure = jax.tree.flatten(parameters)
     single = all(leaf.dtype == jnp.float32 for leaf in leaves)

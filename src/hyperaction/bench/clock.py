@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import jax
@@ -114,10 +115,11 @@ class Clock:
         return self.steps / (time.perf_counter() - self.started)
 
 
-def child(module: str, *args: str) -> dict[str, float]:
+def child(module: str, *args: str, env: Mapping[str, str] = {}) -> dict[str, float]:
     """The results of a module run in its own process; its first argument is the start time."""
     command = [sys.executable, "-P", "-m", module, str(time.time()), *args]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    env = {**os.environ, **env}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     if done.returncode:
         tail = done.stderr.strip().splitlines()[-1:]
         raise RuntimeError(f"measuring {' '.join(args)} failed: {' '.join(tail)}")

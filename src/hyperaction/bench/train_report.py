@@ -44,6 +44,6 @@ def sentences(results: dict[str, Any]) -> list[str]:
     for rank, start in results["starts"].items():
         lines.append(
             f"Rank {rank}: {start['seconds']:.1f} s from the command to the first update, "
-            f"{start['gigabytes']:.2f} GB at most."
+            f"{start['seconds again']:.1f} s the second time, {start['gigabytes']:.2f} GB at most."
         )
     return [*lines, *compare_peers(results["peers"], "at rank 1")]

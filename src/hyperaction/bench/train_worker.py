@@ -19,6 +19,7 @@ from hyperaction.bench.train import ENV, WARM_UP, paper_agent
 from hyperaction.envs.make import make, make_env
 from hyperaction.envs.vector import Single
 from hyperaction.replay.ring import Ring
+from hyperaction.training import compile_cache
 from hyperaction.training.trainer import Trainer
 
 NETWORK = [600, 400, 400]
@@ -27,6 +28,7 @@ NETWORK = [600, 400, 400]
 
 def start(started: float, rank: int) -> dict[str, float]:
     """Seconds from the command to the end of the first update, and the peak memory in GB."""
+    compile_cache.use()
     env = Single(make(ENV))
     trainer = Trainer(paper_agent(rank, env), env, seed=0)
     while trainer.loss is None:

@@ -34,7 +34,9 @@ def main(args: Sequence[str]) -> None:
     """Plays the agent of a run and prints the return of each episode."""
     options: EvaluateOptions = parse(EvaluateOptions, "evaluate", args)
     from hyperaction.analysis.rollout import play
+    from hyperaction.training import compile_cache
 
+    compile_cache.use()
     console = Console()
     count = 0
 

@@ -51,7 +51,9 @@ def main(args: Sequence[str]) -> None:
     need("matplotlib", extra="report")
     from hyperaction.analysis.explain import explain_runs, load_runs
     from hyperaction.report.figures import draw_explanation
+    from hyperaction.training import compile_cache
 
+    compile_cache.use()
     console = Console()
     options.out.mkdir(parents=True, exist_ok=True)
     for name in ("explain.json", "explain.png"):

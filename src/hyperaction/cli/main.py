@@ -51,6 +51,7 @@ COMMANDS = {
         "Reproduce the paper",
     ),
     "bench": Command("bench", "Measure speed: bench maximise, train or atari.", "Measure"),
+    "doctor": Command("doctor", "Show versions, devices, kernels and what is missing.", "Measure"),
 }
 
 

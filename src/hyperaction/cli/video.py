@@ -50,7 +50,9 @@ def main(args: Sequence[str]) -> None:
     for module in ("PIL", "imageio_ffmpeg"):
         need(module, extra="report")
     from hyperaction.analysis.video_file import record
+    from hyperaction.training import compile_cache
 
+    compile_cache.use()
     if sys.platform == "linux" and "DISPLAY" not in os.environ:
         os.environ.setdefault("MUJOCO_GL", "egl")  # MuJoCo then renders without a display.
     console = Console()

@@ -2,7 +2,7 @@
 
 from hyperaction.kernels.bindings import ADAM, RMSPROP, eliminate, optimise, search
 from hyperaction.kernels.isa import chosen_set, environment, machine_sets
-from hyperaction.kernels.library import available
+from hyperaction.kernels.library import available, in_use, problem
 
 __all__ = [
     "ADAM",
@@ -11,7 +11,9 @@ __all__ = [
     "chosen_set",
     "eliminate",
     "environment",
+    "in_use",
     "machine_sets",
     "optimise",
+    "problem",
     "search",
 ]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import jax
 
 from hyperaction.agents.config import AgentConfig
-from hyperaction.agents.ddpg import DDPGAgent
-from hyperaction.agents.q_learning import QLearningAgent
 from hyperaction.envs.vector import Environments
 from hyperaction.envs.wrapper import Factored
 from hyperaction.training.memory import check_agent_fits, check_fits
+
+if TYPE_CHECKING:
+    from hyperaction.agents.ddpg import DDPGAgent
+    from hyperaction.agents.q_learning import QLearningAgent
 
 
 def assemble(

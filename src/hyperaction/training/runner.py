@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -40,6 +41,7 @@ def run(
         return EnvironmentFaultError(f"the environment's {call} took more than {limit}")
 
     _use_one_thread()
+    gc.set_threshold(GARBAGE_THRESHOLD)
     url = url_of(config.out)
     if not url and config.out.exists() and not config.out.is_dir():
         raise SettingError(f"`out` {config.out} is a file, not a directory")
@@ -55,9 +57,12 @@ def run(
         env = config.make_env(watchdog)
         config.agent_config.hypergraph(env.sizes)
         # JAX takes a while to load: mistakes are reported before.
+        from hyperaction import kernels
+        from hyperaction.training import compile_cache
         from hyperaction.training.assembly import assemble
         from hyperaction.training.session import Session
 
+        compile_cache.use()
         agent, memory = assemble(config.agent_config, env)
         env.close()
         out = config.out
@@ -78,6 +83,8 @@ def run(
             mirror.push()  # An address that cannot be written to fails now.
         on_ready(agent)
         on_message(memory)
+        if problem := kernels.problem():
+            on_message(problem)
         session = Session(config, agent, watchdog, on_progress, on_message)
         session.train(directory, mirror.push if mirror else lambda: None)
     if mirror is not None:
@@ -90,6 +97,9 @@ def _withdraw(mirror: Mirror) -> None:
         with suppress(OSError):
             mirror.push()
 
+
+GARBAGE_THRESHOLD = 100_000
+"""Objects between searches for garbage: a start makes many that stay, and would search for long."""
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 

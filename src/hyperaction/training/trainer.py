@@ -92,6 +92,8 @@ class Trainer:
         """The step at which replay was empty: learning starts so many steps later."""
         self.phase = Phase(0, 0)
         self.loss: jax.Array | None = None
+        self._losses: jax.Array | None = None
+        """Of the last update, until replay has taken them for priorities."""
         self.totals, self.lengths = [0.0] * self.env.num_envs, [0] * self.env.num_envs
         self.next_greedy: jax.Array | None = None
         """The greedy actions for the next step, if the last update has computed them already."""
@@ -148,6 +150,7 @@ class Trainer:
         self, observations: NDArray[Any], actions: NDArray[Any], result: Steps
     ) -> list[Episode]:
         """Stores a step and learns from it; ended episodes."""
+        self._finish_update()
         ended: list[Episode] = []
         first = self.step
         for env_index in range(self.env.num_envs):
@@ -212,15 +215,29 @@ class Trainer:
                 self._log_loss()
 
     def _update(self, *, and_act: bool) -> None:
+        """One update, and maybe the next greedy actions: of the new parameters, or of the old."""
+        self._finish_update()
         batch = Batch(*self.replay.sample(self.config.batch_size))  # type: ignore[arg-type]
-        if and_act:
+        observed = (self.env.observation, self.env.mask)
+        overlap = self.config.overlap
+        if and_act and overlap:
+            # Known before the update begins, which then runs while the environment steps.
+            self.next_greedy = self.compiled.act(self.state, *observed).block_until_ready()
+        if and_act and not overlap:
             self.state, info, self.next_greedy = self.compiled.update_and_act(
-                self.state, batch, self.env.observation, self.env.mask
+                self.state, batch, *observed
             )
         else:
             self.state, info = self.compiled.update(self.state, batch)
-        self.replay.update_priorities(info.losses)
-        self.loss = info.loss
+        self.loss, self._losses = info.loss, info.losses
+        if not overlap:
+            self._finish_update()
+
+    def _finish_update(self) -> None:
+        """Gives replay the losses of the last update; with priorities, this waits for it."""
+        if self._losses is not None:
+            self.replay.update_priorities(self._losses)
+            self._losses = None
 
     def _log_loss(self) -> None:
         loss = float(np.asarray(self.loss))
@@ -230,6 +247,7 @@ class Trainer:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but replay's streams."""
+        self._finish_update()
         arrays = arrays_of(self.state.tree)
         for name, array in arrays.items():
             if name.startswith(".online") and not np.isfinite(array).all():
@@ -260,6 +278,7 @@ class Trainer:
         self.totals, self.lengths = list(state["totals"]), list(state["lengths"])
         self.loss = None if state["loss"] is None else jax.numpy.float32(state["loss"])
         self.replay.load_state_dict(state["replay"])
+        self._losses = None
         self.explorer.load_state_dict(state["explorer"])
         self.phase.load_state_dict(state["phase"])
         if not isinstance(self.env, Resumable) or not self.env.load_state_dict(state["env"]):
