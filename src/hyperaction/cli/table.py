@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -10,10 +10,10 @@ from typing import Annotated, Literal
 
 from hyperaction.arguments import Positional, parse
 from hyperaction.cli.console import Console
-from hyperaction.cli.terminal import check_any
-from hyperaction.errors import check_ranges
-from hyperaction.report import tables
-from hyperaction.report.runs import agent_labels, find_runs
+from hyperaction.cli.terminal import UserError, check_any
+from hyperaction.errors import check_ranges, unknown
+from hyperaction.report import pairs, tables
+from hyperaction.report.runs import RunData, agent_labels, find_runs
 from hyperaction.runs.remote import to_read
 from hyperaction.studies.runs import read_runs
 
@@ -33,6 +33,8 @@ class TableOptions:
     """The number of evaluations in a score, at most."""
     at: int = 0
     """Use only evaluations up to this step; 0 uses all."""
+    against: str = ""
+    """The name of an agent to compare all others with, seed by seed."""
     format: Literal["text", "csv", "markdown"] = "text"
     """The format of the table."""
 
@@ -48,6 +50,9 @@ def main(args: Sequence[str]) -> None:
     folders = [to_read(folder) for folder in options.folders]
     runs, problems = read_runs({run: str(run) for run in find_runs(folders)})
     labels = agent_labels({run.out: run.config for run in runs})
+    if options.against:
+        print_pairs(options, runs, labels, problems)
+        return
     results = []
     for run in runs:
         try:
@@ -67,3 +72,38 @@ def main(args: Sequence[str]) -> None:
     for table in tables.as_text(lines):
         console.print(table)
     console.print(tables.legend(results, options.last), highlight=False)
+
+
+def print_pairs(
+    options: TableOptions, runs: Sequence[RunData], labels: Mapping[Path, str], problems: list[str]
+) -> None:
+    """Prints every agent beside the one that it is compared with."""
+    names = sorted(set(labels.values()))
+    if options.against not in names:
+        raise UserError(f"--against: {unknown('agent', options.against, names)}")
+    baseline = {key(run): run for run in runs if labels[run.out] == options.against}
+    found: dict[str, list[pairs.Pair]] = {}
+    for run in runs:
+        other = baseline.get(key(run))
+        if labels[run.out] == options.against or other is None:
+            continue
+        try:
+            one, two = run.up_to(options.at), other.up_to(options.at)
+            found.setdefault(labels[run.out], []).append(pairs.pair(one, two, options.last))
+        except ValueError as error:
+            problems.append(str(error))
+    check_any(found, f"run with the environment and seed of one of {options.against}", problems)
+    lines = pairs.compare(found)
+    if options.format != "text":
+        write = {"csv": pairs.as_csv, "markdown": pairs.as_markdown}[options.format]
+        print(write(lines), end="")
+        return
+    console = Console()
+    for table in pairs.as_text(lines, options.against):
+        console.print(table)
+    console.print(pairs.LEGEND, highlight=False)
+
+
+def key(run: RunData) -> tuple[str, int]:
+    """What the two runs of a pair have in common."""
+    return run.config["env"], run.config["seed"]

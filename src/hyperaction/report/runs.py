@@ -33,6 +33,11 @@ class RunData(NamedTuple):
         steps = np.array([row["step"] for row in rows], np.int64)
         return steps, np.array([row["return"] for row in rows], np.float64)
 
+    def up_to(self, step: int) -> RunData:
+        """The run without evaluations after a step; 0 is all of it."""
+        rows = [row for row in self.evaluations if not step or row["step"] <= step]
+        return self._replace(evaluations=rows)
+
 
 def find_runs(folders: Iterable[Path]) -> list[Path]:
     """The directories of runs in these directories, except those set aside by `--fresh`."""

@@ -170,17 +170,13 @@ def as_text(lines: Sequence[Line]) -> list[Table]:
 
 def as_markdown(lines: Sequence[Line]) -> str:
     """One Markdown table."""
-    shown = [[printable(cell).replace("|", "\\|") for cell in cells(line)] for line in lines]
-    rows = [HEADER, ("---",) * len(HEADER), *shown]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
+    return markdown(HEADER, [cells(line) for line in lines])
 
 
 def as_csv(lines: Sequence[Line]) -> str:
     """All numbers as CSV."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
     names = [f"{name}{end}" for name in Summary._fields for end in ("", "_low", "_high")]
-    writer.writerow([*HEADER[:5], *names])
+    rows = []
     for line in lines:
         numbers = [
             f"{value:.6g}" if line.has_interval or column == 0 else ""
@@ -188,17 +184,34 @@ def as_csv(lines: Sequence[Line]) -> str:
             for column, value in enumerate(estimate)
         ]
         counts = [each.replace(",", "") for each in (line.seeds, line.steps, line.evaluations)]
-        writer.writerow([printable(line.env), printable(line.agent), *counts, *numbers])
+        rows.append([line.env, line.agent, *counts, *numbers])
+    return comma_separated([*HEADER[:5], *names], rows)
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table of cells."""
+    shown = [[printable(cell).replace("|", "\\|") for cell in row] for row in rows]
+    lines = [header, ("---",) * len(header), *shown]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def comma_separated(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """CSV of cells."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([printable(cell) for cell in row] for row in rows)
     return file.getvalue()
 
 
 def cells(line: Line) -> tuple[str, ...]:
     """The cells of a line, as text."""
-    numbers = [_format(estimate, interval=line.has_interval) for estimate in line.summary]
+    numbers = [format_estimate(estimate, interval=line.has_interval) for estimate in line.summary]
     return (line.env, line.agent, line.seeds, line.steps, line.evaluations, *numbers)
 
 
-def _format(estimate: Estimate, *, interval: bool) -> str:
+def format_estimate(estimate: Estimate, *, interval: bool) -> str:
+    """A number as tables show it, with or without its interval."""
     large = max(abs(value) for value in estimate) >= 100
     value, low, high = (f"{v:,.0f}" if large else f"{v:.2f}" for v in estimate)
     return f"{value} ({low} to {high})" if interval else value
