@@ -95,6 +95,15 @@ def test_a_start_that_fails_leaves_nothing_and_the_corrected_command_works(train
     assert train(out, "--seed", "3", "--steps", "50")[0] == 0
 
 
+def test_a_start_that_fails_leaves_nothing_elsewhere(train, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    out = f"file://{tmp_path}/elsewhere/run"
+    assert train(out, fault="reset")[0] == 1
+    assert not [path for path in (tmp_path / "elsewhere").rglob("*") if path.is_file()]
+    assert train(out, "--seed", "3", "--steps", "50")[0] == 0
+    assert (tmp_path / "elsewhere" / "run" / "metrics.jsonl").exists()
+
+
 def test_a_closed_terminal_saves_the_run(train, whole, tmp_path):
     out = tmp_path / "run"
     code, printed = train(out, fault="hangs up")

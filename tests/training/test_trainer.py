@@ -82,6 +82,15 @@ def test_learning_waits_for_transitions_over_many_steps():
     assert int(agent.state.optimiser.updates) == 40 - 32
 
 
+def test_learning_waits_for_transitions_after_a_loss():
+    agent = HGQN(Counting(), **TINY).learn(30)  # Learning starts after 8 transitions.
+    for kept, waits in ((20, 0), (5, 3), (0, 8)):
+        before = int(agent.state.optimiser.updates)
+        agent.trainer.drop_replay_before({"replay": agent.step - kept})
+        agent.learn(10)
+        assert int(agent.state.optimiser.updates) == before + 10 - waits
+
+
 def test_priorities_are_the_roots_of_the_losses(monkeypatch):
     agent = HGRainbow(Counting(), **TINY).learn(40)
     trainer = agent.trainer
