@@ -10,6 +10,7 @@ import pytest
 
 from hyperaction.cli import main
 from hyperaction.runs import read_arrays
+from hyperaction.training import memory, runner
 from tests.killing import metrics
 
 pytestmark = pytest.mark.usefixtures("shared_programs")
@@ -171,3 +172,12 @@ def test_sizes_that_cannot_be_are_refused_in_one_line(tmp_path, capsys, args, me
     assert message in error
     assert error.count("\n") == 1
     assert not out.exists()
+
+
+def test_what_takes_long_to_prepare_is_announced_before(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(runner, "MANY_EDGES", 2)
+    monkeypatch.setattr(memory, "available", lambda: 0)
+    monkeypatch.setattr(memory, "SMALL", 0)
+    args = ["--action-shape", "2", "1", "--rank", "2", "--out", str(tmp_path / "run")]
+    assert main(["train", "CartPole-v1", *args]) == 1
+    assert capsys.readouterr().out.startswith("preparing 3 hyperedges with 5 outputs, which may")

@@ -43,8 +43,8 @@ def outside(tmp_path):
 
 ESCAPES = [
     "../../../config.json",
-    "a/../../../config.json",
-    "a//../../../config.json",
+    "a/../../../../config.json",
+    "a//../../../../config.json",
     "/{tmp}/x/config.json",
     "..",
 ]

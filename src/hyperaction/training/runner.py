@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from hyperaction.training.recorder import OnProgress
 
 
+MANY_EDGES = 10_000
+"""Networks of more hyperedges take so long to prepare that a person should know."""
+
+
 def run(
     config: TrainConfig,
     on_ready: Callable[[Agent], None] = lambda agent: None,
@@ -55,7 +59,12 @@ def run(
     with ExitStack() as held:
         watchdog = held.enter_context(Watchdog(config.env_timeout, late))
         env = config.make_env(watchdog)
-        config.agent_config.hypergraph(env.sizes)
+        hypergraph = config.agent_config.hypergraph(env.sizes)
+        if hypergraph is not None and hypergraph.num_edges > MANY_EDGES:
+            on_message(
+                f"preparing {hypergraph.num_edges:,} hyperedges with {hypergraph.num_outputs:,} "
+                f"outputs, which may take minutes"
+            )
         # JAX takes a while to load: mistakes are reported before.
         from hyperaction import kernels
         from hyperaction.training import compile_cache
