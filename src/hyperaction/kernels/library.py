@@ -1,4 +1,4 @@
-"""Finds the compiled kernels, and registers their functions with JAX."""
+"""Finds the compiled kernels, registers their functions with JAX, and decides which are used."""
 
 from __future__ import annotations
 
@@ -9,13 +9,27 @@ from pathlib import Path
 import jax
 
 from hyperaction.kernels import isa
+from hyperaction.kernels.isa import AMX, AVX2, AVX512, BASELINE
 
-NAMES = ("eliminate", "search", "adam", "rmsprop")
+CONVOLUTIONS = ("forward", "input_gradient", "weight_gradient")
+FASTER = {
+    **dict.fromkeys(("eliminate", "search", "adam", "rmsprop"), (BASELINE, AVX2, AVX512)),
+    **dict.fromkeys(CONVOLUTIONS, (AVX2, AVX512, AMX)),
+}
+"""The sets on which each kernel is used: where it is faster than its twin (docs/kernels.md)."""
 
 
 @cache
-def load(directory: Path, name: str, functions: tuple[str, ...]) -> bool:
-    """Register the functions of a set's library with JAX; whether it was built and fits."""
+def _functions(name: str) -> frozenset[str]:
+    """Register the functions of a set with JAX; those that were built and fit."""
+    here = Path(__file__).parent
+    others = [function for function in FASTER if function not in CONVOLUTIONS]
+    homes = {here: tuple(others), here / "conv": CONVOLUTIONS}
+    found = [set(names) for home, names in homes.items() if _load(home, name, names)]
+    return frozenset().union(*found)
+
+
+def _load(directory: Path, name: str, functions: tuple[str, ...]) -> bool:
     for file in sorted(directory.glob(f"_{name}*.so")):
         try:
             library = ctypes.CDLL(str(file))
@@ -40,5 +54,18 @@ def target(function: str) -> str:
 def available() -> bool:
     """Whether the kernels can be used: they are built, and JAX computes on the CPU."""
     chosen = isa.vector_set()
-    built = chosen is not None and load(Path(__file__).parent, chosen, NAMES)
-    return built and jax.default_backend() == "cpu"
+    return chosen is not None and bool(_functions(chosen)) and jax.default_backend() == "cpu"
+
+
+def serves(*functions: str, name: str | None = None) -> bool:
+    """Whether kernels are used: they are there, and faster than their twins in JAX.
+
+    Args:
+        *functions: The kernels.
+        name: The instruction set; by default the one in use.
+    """
+    chosen = name or isa.vector_set()
+    if chosen is None or jax.default_backend() != "cpu":
+        return False
+    there = _functions(chosen)
+    return all(function in there and chosen in FASTER[function] for function in functions)
