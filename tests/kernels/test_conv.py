@@ -206,6 +206,16 @@ def test_nan_spreads_to_every_result_that_sees_it(instructions):
     assert np.isnan(gradient[:, 4]).all()
 
 
+@pytest.mark.parametrize("name", kernels.machine_sets())
+def test_convolutions_are_left_to_xla_where_that_is_faster(name, monkeypatch):
+    monkeypatch.setenv(isa.VARIABLE, name)
+    weight, image = jnp.ones((32, 32, 3, 3), jnp.float32), jnp.ones((6, 6, 32), jnp.float32)
+    program = jax.jit(lambda *both: conv2d(*both, ConvSpec((1, 1), "SAME", False)))
+    used = f"hyperaction_forward_{name}" in program.lower(weight, image).as_text()
+    assert used == (name in library.FASTER["forward"])
+    assert used == (name != isa.BASELINE)
+
+
 @pytest.mark.skipif(not HAS_AMX, reason="the processor has no AMX")
 def test_amx_gives_the_same_numbers_with_any_number_of_threads():
     found = []

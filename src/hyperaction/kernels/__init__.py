@@ -1,8 +1,8 @@
 """Kernels in C++, called from compiled JAX programs where they could be built."""
 
 from hyperaction.kernels.bindings import ADAM, RMSPROP, eliminate, optimise, search
-from hyperaction.kernels.isa import chosen_set, environment, machine_sets
-from hyperaction.kernels.library import available
+from hyperaction.kernels.isa import chosen_set, environment, machine_sets, refusal
+from hyperaction.kernels.library import available, serves, used
 
 __all__ = [
     "ADAM",
@@ -13,5 +13,8 @@ __all__ = [
     "environment",
     "machine_sets",
     "optimise",
+    "refusal",
     "search",
+    "serves",
+    "used",
 ]

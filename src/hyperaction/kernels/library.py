@@ -45,10 +45,19 @@ def _load(directory: Path, name: str, functions: tuple[str, ...]) -> bool:
     return False
 
 
-def target(function: str) -> str:
-    """The name by which JAX knows a function of the set in use."""
+_used: set[str] = set()
+
+
+def target(function: str, name: str | None = None) -> str:
+    """The name by which JAX knows a function of a set, by default of the one in use."""
     assert available()
-    return f"hyperaction_{function}_{isa.vector_set()}"
+    _used.add(function)
+    return f"hyperaction_{function}_{name or isa.vector_set()}"
+
+
+def used() -> tuple[str, ...]:
+    """The kernels that programs of this process call, so far."""
+    return tuple(function for function in FASTER if function in _used)
 
 
 def available() -> bool:
@@ -58,7 +67,7 @@ def available() -> bool:
 
 
 def serves(*functions: str, name: str | None = None) -> bool:
-    """Whether kernels are used: they are there, and faster than their twins in JAX.
+    """Whether kernels are to be used: they are there, and faster than their twins in JAX.
 
     Args:
         *functions: The kernels.

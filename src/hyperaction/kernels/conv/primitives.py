@@ -16,7 +16,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float, Num
 
-NAMES = ("forward", "input_gradient", "weight_gradient")
+from hyperaction.kernels.library import CONVOLUTIONS, target
 
 
 def conv2d(
@@ -47,7 +47,8 @@ def _call(
 ) -> Any:
     result = jax.ShapeDtypeStruct(shape, jnp.float32)  # type: ignore[no-untyped-call]
     numbers = {"stride": np.int64(stride), "top": np.int64(before[0]), "left": np.int64(before[1])}
-    return jax.ffi.ffi_call(f"hyperaction_{name}_{instructions}", result)(first, second, **numbers)
+    call = jax.ffi.ffi_call(target(name, instructions), result)
+    return call(first, second, **numbers)
 
 
 def _primitive(name: str) -> Any:
@@ -59,7 +60,7 @@ def _primitive(name: str) -> Any:
     return primitive
 
 
-_forward, _input_gradient, _weight_gradient = map(_primitive, NAMES)
+_forward, _input_gradient, _weight_gradient = map(_primitive, CONVOLUTIONS)
 
 
 # All three are linear in both of their arguments, and each other's transposes. `_forward` takes
