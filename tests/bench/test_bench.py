@@ -71,5 +71,7 @@ def test_a_benchmark_of_a_set_that_the_machine_has_not_is_refused_in_one_line():
         [*command, "--peer-states", "0"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert done.stderr.startswith("hyperaction: --isa sse9 cannot be used: choose from baseline, avx2")
+    assert done.stderr.startswith(
+        "hyperaction: --isa sse9 cannot be used: choose from baseline, avx2"
+    )
     assert done.stderr.count("\n") == 1
