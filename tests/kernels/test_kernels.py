@@ -20,7 +20,7 @@ SETS = [name for name in kernels.machine_sets() if name != isa.AMX]
 
 ON_EVERY_SET = pytest.mark.parametrize("instructions", SETS, indirect=True)
 MANY = settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -21,7 +21,8 @@ constexpr int kOutputs = Outputs::kSize;
 // Six rows by two registers: as many sums as 16 registers hold beside what is added to them, and
 // enough to hide the time that an addition takes.
 constexpr int kRows = 6;
-constexpr int64_t kSteps = 256;  // of a panel, so that it stays in the first cache
+// Of a panel: 16 KB, so that it stays in the first cache.
+constexpr int64_t kSteps = (16 << 10) / (kOutputs * static_cast<int64_t>(sizeof(float)));
 
 // Rows of numbers in panels of kOutputs columns, so that a panel is read from end to end.
 class Panels {
