@@ -1,4 +1,4 @@
-"""Finds the compiled kernels, registers their functions with JAX, and decides which are used."""
+"""Finds the compiled kernels, registers their functions with JAX, and says which are used."""
 
 from __future__ import annotations
 
@@ -11,25 +11,18 @@ import jax
 from hyperaction.kernels import isa
 from hyperaction.kernels.isa import AMX, AVX2, AVX512, BASELINE
 
+NAMES = ("eliminate", "search", "adam", "rmsprop")
 CONVOLUTIONS = ("forward", "input_gradient", "weight_gradient")
 FASTER = {
-    **dict.fromkeys(("eliminate", "search", "adam", "rmsprop"), (BASELINE, AVX2, AVX512)),
+    **dict.fromkeys(NAMES, (BASELINE, AVX2, AVX512)),
     **dict.fromkeys(CONVOLUTIONS, (AVX2, AVX512, AMX)),
 }
 """The sets on which each kernel is used: where it is faster than its twin (docs/kernels.md)."""
 
 
 @cache
-def _functions(name: str) -> frozenset[str]:
-    """Register the functions of a set with JAX; those that were built and fit."""
-    here = Path(__file__).parent
-    others = [function for function in FASTER if function not in CONVOLUTIONS]
-    homes = {here: tuple(others), here / "conv": CONVOLUTIONS}
-    found = [set(names) for home, names in homes.items() if _load(home, name, names)]
-    return frozenset().union(*found)
-
-
-def _load(directory: Path, name: str, functions: tuple[str, ...]) -> bool:
+def load(directory: Path, name: str, functions: tuple[str, ...]) -> bool:
+    """Register the functions of a set's library with JAX; whether it was built and fits."""
     for file in sorted(directory.glob(f"_{name}*.so")):
         try:
             library = ctypes.CDLL(str(file))
@@ -63,18 +56,21 @@ def used() -> tuple[str, ...]:
 def available() -> bool:
     """Whether the kernels can be used: they are built, and JAX computes on the CPU."""
     chosen = isa.vector_set()
-    return chosen is not None and bool(_functions(chosen)) and jax.default_backend() == "cpu"
+    built = chosen is not None and load(Path(__file__).parent, chosen, NAMES)
+    return built and jax.default_backend() == "cpu"
 
 
-def serves(*functions: str, name: str | None = None) -> bool:
-    """Whether kernels are to be used: they are there, and faster than their twins in JAX.
+def serves(function: str, name: str | None = None) -> bool:
+    """Whether a kernel is to be used: it is there, and faster than its twin in JAX.
 
     Args:
-        *functions: The kernels.
+        function: The kernel.
         name: The instruction set; by default the one in use.
     """
     chosen = name or isa.vector_set()
-    if chosen is None or jax.default_backend() != "cpu":
+    if not available() or chosen not in FASTER[function]:
         return False
-    there = _functions(chosen)
-    return all(function in there and chosen in FASTER[function] for function in functions)
+    home = Path(__file__).parent
+    if function in CONVOLUTIONS:
+        return load(home / "conv", chosen, CONVOLUTIONS)
+    return load(home, chosen, NAMES)

@@ -61,7 +61,8 @@ def maximiser(
         raise ValueError(unknown("way", way, WAYS))
     if use_native and not kernels.available():
         raise ValueError("the compiled kernel was not built, or JAX does not compute on the CPU")
-    use_native = kernels.serves("eliminate", "search") if use_native is None else use_native
+    if use_native is None:
+        use_native = kernels.serves("eliminate") and kernels.serves("search")
     planner = _Planner(mixer.monotonic, mixer.affine, budget, use_native, nodes)
     chosen, reason = planner.choose(hypergraph) if way is None else planner.force(hypergraph, way)
     return Maximiser(mixer=mixer, hypergraph=hypergraph, way=chosen, reason=reason)

@@ -32,7 +32,8 @@ int64_t count_of(const Images& images) {
 }
 
 ffi::Error convolve_forward(ffi::ThreadPool pool, ffi::AnyBuffer x, ffi::Buffer<ffi::F32> weight,
-                       int64_t stride, int64_t top, int64_t left, ffi::ResultBuffer<ffi::F32> y) {
+                            int64_t stride, int64_t top, int64_t left,
+                            ffi::ResultBuffer<ffi::F32> y) {
   const auto shape = weight.dimensions();  // [rows, columns, inputs, outputs]
   const Layout s = layout_of(x, shape[0], shape[1], *y, stride, top, left);
   if (x.element_type() == ffi::U8) {
@@ -44,8 +45,8 @@ ffi::Error convolve_forward(ffi::ThreadPool pool, ffi::AnyBuffer x, ffi::Buffer<
 }
 
 ffi::Error convolve_input_gradient(ffi::ThreadPool pool, ffi::Buffer<ffi::F32> gradient,
-                              ffi::Buffer<ffi::F32> weight, int64_t stride, int64_t top,
-                              int64_t left, ffi::ResultBuffer<ffi::F32> result) {
+                                   ffi::Buffer<ffi::F32> weight, int64_t stride, int64_t top,
+                                   int64_t left, ffi::ResultBuffer<ffi::F32> result) {
   const auto shape = weight.dimensions();  // [rows, columns, outputs, inputs]
   const Layout s = layout_of(*result, shape[0], shape[1], gradient, stride, top, left);
   input_gradient(s, pool, count_of(gradient), gradient.typed_data(), weight.typed_data(),
@@ -54,8 +55,8 @@ ffi::Error convolve_input_gradient(ffi::ThreadPool pool, ffi::Buffer<ffi::F32> g
 }
 
 ffi::Error convolve_weight_gradient(ffi::ThreadPool pool, ffi::AnyBuffer x,
-                               ffi::Buffer<ffi::F32> gradient, int64_t stride, int64_t top,
-                               int64_t left, ffi::ResultBuffer<ffi::F32> result) {
+                                    ffi::Buffer<ffi::F32> gradient, int64_t stride, int64_t top,
+                                    int64_t left, ffi::ResultBuffer<ffi::F32> result) {
   const auto shape = result->dimensions();  // [outputs, rows, columns, inputs]
   const Layout s = layout_of(x, shape[1], shape[2], gradient, stride, top, left);
   if (x.element_type() == ffi::U8) {

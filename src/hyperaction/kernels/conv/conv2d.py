@@ -1,8 +1,8 @@
 """Two-dimensional convolutions: XLA's, or kernels where they are faster.
 
-XLA's convolution is the reference. On processors with AMX, kernels take half as long or less; their
-results differ from it by a few millionths of the largest number, where rounding in XLA differs by
-one. `JAX_DEFAULT_MATMUL_PRECISION=highest` leaves AMX out.
+XLA's convolution is the reference. Kernels round as float32 does, but for those by AMX: they differ
+from it by a few millionths of the largest number, where rounding in XLA differs by one.
+`JAX_DEFAULT_MATMUL_PRECISION=highest` leaves AMX out.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def serving_set(weight: Any, x: Any, spec: ConvSpec) -> str | None:
     precision = jax.config.jax_default_matmul_precision  # type: ignore[attr-defined]
     exact = precision in EXACT or not _fits_tiles(weight.shape, spec)
     chosen = isa.vector_set() if exact else isa.chosen_set()
-    return chosen if chosen and serves(*CONVOLUTIONS, name=chosen) else None
+    return chosen if all(serves(function, chosen) for function in CONVOLUTIONS) else None
 
 
 def _fits(weight_shape: tuple[int, ...], *, of_floats: bool) -> bool:
