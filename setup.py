@@ -25,8 +25,6 @@ def extension(isa: str, *, conv: bool) -> Extension:
     """The kernels, or those of convolutions, for one instruction set."""
     home = KERNELS / "conv" if conv else KERNELS
     sources = sorted(home.glob("*.cc"))
-    if conv:  # One source is written for AMX, the others for the rest.
-        sources = [path for path in sources if (path.stem == "amx") == (isa == "amx")]
     spec = find_spec("jaxlib")
     return Extension(
         ".".join([*home.parts[1:], f"_{isa}"]),

@@ -17,7 +17,8 @@ def bench(*args):
 
 def test_the_maximise_benchmark_measures_every_case(tmp_path):
     args = ["maximise", "--states", "2", "--repeats", "1", "--peer-states", "1"]
-    printed = bench(*args, "--out", str(tmp_path))
+    isa = ["--isa", "baseline"] if HAS_KERNEL else []
+    printed = bench(*args, *isa, "--out", str(tmp_path))
     rows = json.loads((tmp_path / "maximise.json").read_text())
     assert {row["case"] for row in rows["exact"]} >= {"HalfCheetah rank 3", "Ant rank 2"}
     assert all(row["exact"] and row["forward passes"] > 0 for row in rows["exact"])
@@ -28,6 +29,9 @@ def test_the_maximise_benchmark_measures_every_case(tmp_path):
     assert len({row["series"] for row in rows["growth"]}) == 4
     assert (tmp_path / "maximise-growth.png").read_bytes().startswith(b"\x89PNG")
     assert "The exact maximum of a batch" in printed
+    if HAS_KERNEL:
+        assert rows["kernels"] == {"set": "baseline", "used": ["eliminate", "search"]}
+        assert "Instruction set baseline; kernels used: eliminate, search." in printed
 
 
 def test_the_train_benchmark_splits_a_step(tmp_path):
@@ -59,3 +63,15 @@ def test_the_atari_benchmark_splits_a_step(tmp_path):
         assert shares["update"] > shares["sampling"] > 0.0
     assert 7.0 < found["replay_gigabytes"] < 7.5
     assert "A million frames take 7.14 GB" in " ".join(printed.split())
+
+
+def test_a_benchmark_of_a_set_that_the_machine_has_not_is_refused_in_one_line():
+    command = [sys.executable, "-m", "hyperaction", "bench", "maximise", "--isa", "sse9"]
+    done = subprocess.run(
+        [*command, "--peer-states", "0"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "hyperaction: --isa sse9 cannot be used: choose from baseline, avx2"
+    )
+    assert done.stderr.count("\n") == 1

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from hyperaction import Hypergraph, kernels, maximiser
 from hyperaction.agents.optimisers import OPTIMISERS
-from hyperaction.kernels import isa
+from hyperaction.kernels import isa, library
 from hyperaction.maximise.search import structure
 from tests.strategies import NEEDS_KERNEL, hypergraphs, outputs_for
 
 SETS = [name for name in kernels.machine_sets() if name != isa.AMX]
-"""AMX is for convolutions alone (see test_convolutions.py)."""
+"""AMX is for convolutions alone (see test_conv.py)."""
 
 ON_EVERY_SET = pytest.mark.parametrize("instructions", SETS, indirect=True)
 MANY = settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
@@ -150,7 +150,43 @@ def test_a_set_that_the_machine_has_not_is_refused(monkeypatch):
         kernels.available()
 
 
-def test_the_environment_of_a_forced_set_binds_xla_too():
+def test_the_environment_of_a_forced_set_binds_xla_and_pytorch_too():
     forced = kernels.environment("avx2", {"XLA_FLAGS": "--a=1"})
-    assert forced == {isa.VARIABLE: "avx2", "XLA_FLAGS": "--a=1 --xla_cpu_max_isa=AVX2"}
+    assert forced == {
+        isa.VARIABLE: "avx2",
+        "XLA_FLAGS": "--a=1 --xla_cpu_max_isa=AVX2",
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    }
     assert kernels.environment("none", {}) == {isa.VARIABLE: "none"}
+    assert all(kernels.environment(name, {})[isa.VARIABLE] == name for name in isa.SETS)
+
+
+@NEEDS_KERNEL
+def test_a_kernel_that_is_slower_than_its_twin_is_not_used(monkeypatch):
+    monkeypatch.setenv(isa.VARIABLE, isa.BASELINE)
+    jax.clear_caches()
+    hypergraph = Hypergraph.complete((3, 3, 3), 2)
+    outputs = outputs_for(hypergraph, (2,), seed=0)
+
+    def used(rule=OPTIMISERS["adam"](0.01, 0.003)):
+        x = jnp.ones(3)
+        found = targets(lambda x: maximiser(hypergraph).max(x), outputs)
+        return found | targets(lambda x: rule.update(x, x, rule.init(x)), x)
+
+    assert used() == {"hyperaction_eliminate_baseline", "hyperaction_adam_baseline"}
+    monkeypatch.setitem(library.FASTER, "adam", (isa.AVX2,))
+    assert used() == {"hyperaction_eliminate_baseline"}
+    monkeypatch.setitem(library.FASTER, "eliminate", ())
+    assert used() == set()
+
+
+@NEEDS_KERNEL
+def test_what_was_used_is_reported(monkeypatch):
+    monkeypatch.setattr(library, "_used", set())
+    monkeypatch.setenv(isa.VARIABLE, isa.BASELINE)
+    assert kernels.used() == ()
+    step = (jnp.float32(0.1), *jnp.ones((4, 3)), (0.9, 0.999), 1e-3)
+    jax.eval_shape(lambda: kernels.optimise(kernels.ADAM, *step))
+    assert kernels.used() == ("adam",)

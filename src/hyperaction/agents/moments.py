@@ -84,7 +84,7 @@ def update(
     rate = jnp.asarray(at(learning_rate, state.updates) * rule.correction(count))
     leaves, structure = jax.tree.flatten(parameters)
     single = all(leaf.dtype == jnp.float32 for leaf in leaves)
-    step = _step_in_one_pass if single and kernels.available() else _step
+    step = _step_in_one_pass if single and kernels.serves(rule.kernel) else _step
     others = [jax.tree.leaves(tree) for tree in (gradient, state.mean, state.square)]
     stepped = [step(rule, epsilon, rate, *each) for each in zip(leaves, *others, strict=True)]
     new, mean, square = (jax.tree.unflatten(structure, part) for part in zip(*stepped, strict=True))

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hyperaction.bench.maximise import run
+from hyperaction.bench.report import kernels_in_use, kernels_sentence
 from hyperaction.bench.settings import BenchMaximise
 from hyperaction.report.figures import save
 from hyperaction.runs.files import write_json
@@ -22,10 +23,12 @@ def main(settings: BenchMaximise, console: Console) -> None:
     settings.out.mkdir(parents=True, exist_ok=True)
     with console.status("measuring") as status:
         rows = run(settings, lambda what: status.update(f"measuring: {what}"))
-    file = write_json(settings.out / "maximise.json", rows)
+    in_use = kernels_in_use()
+    file = write_json(settings.out / "maximise.json", {**rows, "kernels": in_use})
     figure = draw_growth(rows["growth"], settings.out)
     console.print(exact_table(rows["exact"]))
     console.print(large_table(rows["large"]))
+    console.print(kernels_sentence(in_use), highlight=False)
     console.print(f"Written: {file} {figure}", soft_wrap=True)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from hyperaction import kernels
 from hyperaction.runs.files import write_json
 
 Results = dict[str, Any]
@@ -24,11 +25,23 @@ def show_breakdown(
     """Runs a benchmark, writes its results to a file, and prints them."""
     with console.status("measuring") as status:
         results = run(settings, lambda what: status.update(f"measuring: {what}"))
+    results["kernels"] = kernels_in_use()
     file = write_json(settings.out / name, results)
     console.print(table(results))
-    for sentence in sentences(results):
+    for sentence in (*sentences(results), kernels_sentence(results["kernels"])):
         console.print(sentence, highlight=False)
     console.print(f"Written: {file}", soft_wrap=True)
+
+
+def kernels_in_use() -> Results:
+    """The instruction set, and the kernels that this process used."""
+    return {"set": kernels.chosen_set() or "none", "used": list(kernels.used())}
+
+
+def kernels_sentence(found: Results) -> str:
+    """The same in words."""
+    names = ", ".join(found["used"])
+    return f"Instruction set {found['set']}; kernels used: {names or 'none'}."
 
 
 def compare_peers(peers: dict[str, float], what: str) -> list[str]:

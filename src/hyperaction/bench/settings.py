@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hyperaction.envs.ids import game_of
@@ -12,7 +12,15 @@ MANY = 1_000_000
 
 
 @dataclass(frozen=True)
-class BenchMaximise:
+class Bench:
+    """What all benchmarks can be told."""
+
+    isa: str = field(default="newest", kw_only=True)
+    """The instruction set to use, such as avx2, also in XLA and PyTorch; none for no kernels."""
+
+
+@dataclass(frozen=True)
+class BenchMaximise(Bench):
     """Time greedy joint actions against the forward pass of the paper's network, on one core.
 
     Prints ratios measured in one run: the time of the maximum in forward passes, its throughput
@@ -38,7 +46,7 @@ class BenchMaximise:
 
 
 @dataclass(frozen=True)
-class BenchAtari:
+class BenchAtari(Bench):
     """Time training in an Atari game against other libraries, on one core.
 
     Prints ratios measured in one run: HGQN relative to DQN, the breakdown of a step, steps per
@@ -71,7 +79,7 @@ class BenchAtari:
 
 
 @dataclass(frozen=True)
-class BenchTrain:
+class BenchTrain(Bench):
     """Time training on HalfCheetah against its floor and against other libraries, on one core.
 
     Prints ratios measured in one run: the update relative to its matrix products and memory traffic

@@ -55,7 +55,19 @@ def main(args: Sequence[str]) -> None:
         need("pytoulbar2", extra="peers", unless="--peer-states 0")
     use_one_core()
     # Imported after pinning because JAX counts the cores when it is imported.
+    force_instructions(settings.isa)
     import_module(f"hyperaction.bench.{name}_report").main(settings, Console())
+
+
+def force_instructions(name: str) -> None:
+    """Uses an instruction set here and in child processes."""
+    from hyperaction import kernels
+
+    if name == "newest":
+        return
+    if why := kernels.refusal(name):
+        raise UserError(f"--isa {name} cannot be used: {why}")
+    os.environ.update(kernels.environment(name))
 
 
 def use_one_core() -> None:

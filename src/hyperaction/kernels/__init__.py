@@ -1,8 +1,8 @@
 """Kernels in C++, called from compiled JAX programs where they could be built."""
 
 from hyperaction.kernels.bindings import ADAM, RMSPROP, eliminate, optimise, search
-from hyperaction.kernels.isa import chosen_set, environment, machine_sets
-from hyperaction.kernels.library import available, in_use, problem
+from hyperaction.kernels.isa import chosen_set, environment, machine_sets, refusal
+from hyperaction.kernels.library import available, in_use, problem, serves, used
 
 __all__ = [
     "ADAM",
@@ -15,5 +15,8 @@ __all__ = [
     "machine_sets",
     "optimise",
     "problem",
+    "refusal",
     "search",
+    "serves",
+    "used",
 ]

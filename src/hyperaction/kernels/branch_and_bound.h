@@ -9,50 +9,83 @@ namespace hyperaction {
 
 // Shifts value between tables, changing no sum, so that bounds taken table by table get tight:
 // sequential tree-reweighted message passing (Kolmogorov, 2006) along the order of the vertices.
-inline void tighten(Pairwise& p, int sweeps) {
-  const int n = p.n, size = p.size;
-  std::vector<float> to_v(static_cast<size_t>(n) * n * size);  // message w -> v at v's sub-actions
-  auto message = [&](int w, int v) {
-    return to_v.data() + (static_cast<size_t>(w) * n + v) * size;
-  };
-  std::vector<float> belief(size);
-  for (int sweep = 0; sweep < 2 * sweeps; ++sweep) {
-    const bool forward = sweep % 2 == 0;
-    for (int step = 0; step < n; ++step) {
-      const int v = forward ? step : n - 1 - step;
-      for (int a = 0; a < p.sizes[v]; ++a) {
-        belief[a] = p.unary[p.place(v, a)];
-        for (int w = 0; w < n; ++w)
-          if (w != v) belief[a] += message(w, v)[a];
+class Messages {
+ public:
+  explicit Messages(Pairwise& p)
+      : p_(p),
+        to_(static_cast<size_t>(p.n) * p.row),
+        out_(p.row),
+        absent_(p.row, kMinusInfinity),
+        belief_(p.size) {
+    for (int v = 0; v < p.n; ++v)
+      for (int a = 0; a < p.sizes[v]; ++a) absent_[p.place(v, a)] = 0.0f;
+  }
+
+  void tighten(int sweeps) {
+    for (int sweep = 0; sweep < sweeps; ++sweep) {
+      for (int v = 0; v < p_.n; ++v) send(v, v + 1, p_.n);
+      for (int v = p_.n - 1; v >= 0; --v) send(v, 0, v);
+    }
+    for (int v = 0; v < p_.n; ++v)
+      for (int a = 0; a < p_.sizes[v]; ++a) shift(v, a);
+  }
+
+ private:
+  using Floats = Pairwise::Floats;
+
+  // What all vertices say about a vertex's sub-actions, laid out as its field.
+  float* to(int vertex) { return to_.data() + static_cast<size_t>(vertex) * p_.row; }
+
+  // New messages from a vertex to those in a range, several of them in one vector.
+  void send(int v, int first, int end) {
+    const float share = 1.0f / std::max(1, std::max(v, p_.n - 1 - v));
+    for (int a = 0; a < p_.sizes[v]; ++a) {
+      const float* own = to(v) + a * p_.columns;
+      float belief = p_.unary[p_.place(v, a)];
+      for (int w = 0; w < p_.n; ++w)
+        if (w != v) belief += own[w];
+      belief_[a] = share * belief;
+    }
+    for (int w = first / Pairwise::kColumns * Pairwise::kColumns; w < end; w += Pairwise::kColumns)
+      send_to_columns(v, w);
+    for (int w = first; w < end; ++w)
+      for (int b = 0; b < p_.sizes[w]; ++b) to(w)[p_.place(v, b)] = out_[p_.place(w, b)];
+  }
+
+  void send_to_columns(int v, int w) {
+    Floats top = Floats{} + kMinusInfinity;
+    for (int b = 0; b < p_.size; ++b) {
+      Floats most = Floats{} + kMinusInfinity;
+      for (int a = 0; a < p_.sizes[v]; ++a) {
+        const Floats value = belief_[a] - load<Floats>(to(v) + a * p_.columns + w) +
+                             load<Floats>(p_.pair_row(v, a) + b * p_.columns + w);
+        most = value > most ? value : most;
       }
-      const float share = 1.0f / std::max(1, std::max(v, n - 1 - v));
-      for (int w = forward ? v + 1 : 0; w < (forward ? n : v); ++w) {
-        float* out = message(v, w);
-        const float* back = message(w, v);
-        float top = kMinusInfinity;
-        for (int b = 0; b < p.sizes[w]; ++b) {
-          float most = kMinusInfinity;
-          for (int a = 0; a < p.sizes[v]; ++a)
-            most = std::max(most, share * belief[a] - back[a] + p.pair(v, a, w, b));
-          out[b] = most;
-          top = std::max(top, most);
-        }
-        for (int b = 0; b < p.sizes[w]; ++b) out[b] -= top;
-      }
+      store(most, out_.data() + b * p_.columns + w);
+      const Floats there = most + load<Floats>(absent_.data() + b * p_.columns + w);
+      top = there > top ? there : top;
+    }
+    for (int b = 0; b < p_.size; ++b) {
+      float* out = out_.data() + b * p_.columns + w;
+      store(load<Floats>(out) - top, out);
     }
   }
-  for (int v = 0; v < n; ++v) {
-    for (int a = 0; a < p.sizes[v]; ++a) {
-      for (int w = 0; w < n; ++w) {
-        if (w == v) continue;
-        p.unary[p.place(v, a)] += message(w, v)[a];
-        float* row = p.pair_row(v, a);
-        for (int b = 0; b < p.sizes[w]; ++b)
-          row[p.place(w, b)] -= message(w, v)[a] + message(v, w)[b];
-      }
+
+  // Moves what is said about a sub-action from its pairs to itself.
+  void shift(int v, int a) {
+    const float* own = to(v) + a * p_.columns;
+    float* row = p_.pair_row(v, a);
+    for (int w = 0; w < p_.n; ++w) {
+      if (w == v) continue;
+      p_.unary[p_.place(v, a)] += own[w];
+      for (int b = 0; b < p_.sizes[w]; ++b)
+        row[p_.place(w, b)] -= own[w] + to(w)[p_.place(v, b)];
     }
   }
-}
+
+  Pairwise& p_;
+  std::vector<float> to_, out_, absent_, belief_;
+};
 
 // Depth-first branch and bound on vertices in a fixed order. A vertex is bounded by its best
 // sub-action's field plus the best that each pair with a later vertex can add.

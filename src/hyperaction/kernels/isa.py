@@ -18,6 +18,14 @@ BASELINE, AVX2, AVX512, AMX = SETS = ("baseline", "avx2", "avx512", "amx")
 NONE = "none"
 XLA_NAMES = {BASELINE: "SSE4_2", AVX2: "AVX2", AVX512: "AVX512", AMX: "AMX"}
 """What XLA calls the set, or the nearest to it."""
+TORCH_NAMES = {
+    BASELINE: ("default", "SSE41", "SSE4_2"),
+    AVX2: ("avx2", "AVX2", "AVX2"),
+    AVX512: ("avx512", "AVX512_CORE", "AVX512"),
+    AMX: ("avx512", "DEFAULT", "AVX512"),
+}
+"""What PyTorch, its oneDNN and its MKL call it."""
+TORCH_VARIABLES = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS")
 
 
 @cache
@@ -40,13 +48,20 @@ def chosen_set() -> str | None:
     """The set in use: the forced one, else the newest of this machine; none without kernels."""
     has = machine_sets()
     forced = os.environ.get(VARIABLE)
-    if forced == NONE or not (forced or has):
+    if forced and (why := refusal(forced)):
+        raise ValueError(f"{VARIABLE}={forced} cannot be used: {why}")
+    if forced == NONE or not has:
         return None
-    if forced and forced not in has:
-        there = f"this machine has {', '.join(has)}" if has else "no kernels were built here"
-        hint = there if forced in SETS else f"choose from {', '.join((*SETS, NONE))}; {there}"
-        raise ValueError(f"{VARIABLE}={forced} cannot be used: {hint}")
     return forced or has[-1]
+
+
+def refusal(name: str) -> str:
+    """Why a set cannot be forced on this machine; empty if it can."""
+    has = machine_sets()
+    if name == NONE or name in has:
+        return ""
+    there = f"this machine has {', '.join(has)}" if has else "no kernels were built here"
+    return there if name in SETS else f"choose from {', '.join((*SETS, NONE))}; {there}"
 
 
 def vector_set() -> str | None:
@@ -56,9 +71,10 @@ def vector_set() -> str | None:
 
 
 def environment(name: str, current: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment variables that force a set in a new process, for our kernels and for XLA."""
+    """The environment variables that force a set in a new process: ours, XLA's and PyTorch's."""
     variables = {VARIABLE: name}
     if name in XLA_NAMES:
         flag = f"--xla_cpu_max_isa={XLA_NAMES[name]}"
         variables["XLA_FLAGS"] = f"{current.get('XLA_FLAGS', '')} {flag}".strip()
+        variables |= zip(TORCH_VARIABLES, TORCH_NAMES[name], strict=True)
     return variables

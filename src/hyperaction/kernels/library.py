@@ -1,4 +1,4 @@
-"""Finds the compiled kernels, and registers their functions with JAX."""
+"""Finds the compiled kernels, registers their functions with JAX, and says which are used."""
 
 from __future__ import annotations
 
@@ -10,9 +10,16 @@ from pathlib import Path
 import jax
 
 from hyperaction.kernels import isa
+from hyperaction.kernels.isa import AMX, AVX2, AVX512, BASELINE
 
 HERE = Path(__file__).parent
 NAMES = ("eliminate", "search", "adam", "rmsprop")
+CONVOLUTIONS = ("forward", "input_gradient", "weight_gradient")
+FASTER = {
+    **dict.fromkeys(NAMES, (BASELINE, AVX2, AVX512)),
+    **dict.fromkeys(CONVOLUTIONS, (AVX2, AVX512, AMX)),
+}
+"""The sets on which each kernel is used: where it is faster than its twin (docs/kernels.md)."""
 
 REFUSED: dict[str, str] = {}
 """Why each library that is there and should be used cannot be, by its file's name."""
@@ -41,12 +48,46 @@ def load(directory: Path, name: str, functions: tuple[str, ...]) -> bool:
     return False
 
 
-def in_use() -> list[str]:
-    """The names of the kernels that programs call here."""
-    from hyperaction.kernels.conv import amx, bytes_gradient  # They import this module.
+_used: set[str] = set()
 
-    names = [*NAMES, bytes_gradient.NAME] if available() else []
-    return [*names, *(amx.NAMES if amx.available() else ())]
+
+def target(function: str, name: str | None = None) -> str:
+    """The name by which JAX knows a function of a set, by default of the one in use."""
+    assert available()
+    _used.add(function)
+    return f"hyperaction_{function}_{name or isa.vector_set()}"
+
+
+def used() -> tuple[str, ...]:
+    """The kernels that programs of this process call, so far."""
+    return tuple(function for function in FASTER if function in _used)
+
+
+def available() -> bool:
+    """Whether the kernels can be used: they are built, and JAX computes on the CPU."""
+    chosen = isa.vector_set()
+    built = chosen is not None and load(HERE, chosen, NAMES)
+    return built and jax.default_backend() == "cpu"
+
+
+def serves(function: str, name: str | None = None) -> bool:
+    """Whether a kernel is to be used: it is there, and faster than its twin in JAX.
+
+    Args:
+        function: The kernel.
+        name: The instruction set; by default the one in use.
+    """
+    chosen = name or isa.vector_set()
+    if not available() or chosen not in FASTER[function]:
+        return False
+    if function in CONVOLUTIONS:
+        return load(HERE / "conv", chosen, CONVOLUTIONS)
+    return load(HERE, chosen, NAMES)
+
+
+def in_use() -> list[str]:
+    """The kernels that programs here are to use."""
+    return [each for each in FASTER if serves(each) or serves(each, isa.chosen_set())]
 
 
 def problem() -> str:
@@ -60,16 +101,3 @@ def problem() -> str:
     return (
         f"the kernels do not fit this machine or version of JAX and are not used: {file}: {reason}"
     )
-
-
-def target(function: str) -> str:
-    """The name by which JAX knows a function of the set in use."""
-    assert available()
-    return f"hyperaction_{function}_{isa.vector_set()}"
-
-
-def available() -> bool:
-    """Whether the kernels can be used: they are built, and JAX computes on the CPU."""
-    chosen = isa.vector_set()
-    built = chosen is not None and load(HERE, chosen, NAMES)
-    return built and jax.default_backend() == "cpu"

@@ -29,7 +29,7 @@ ffi::Error search(ffi::Buffer<ffi::F32> outputs, ffi::Buffer<ffi::S32> structure
     float& bound = bounds->typed_data()[i];
     bound = -kMinusInfinity;
     if (nodes > 0) {
-      tighten(p, 20);
+      Messages(p).tighten(20);
       BranchAndBound search(p);
       bound = static_cast<float>(search.run(action, nodes));
     }

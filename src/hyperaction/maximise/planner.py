@@ -50,7 +50,7 @@ def maximiser(
         way: One of `WAYS`, or a way of your own; by default the cheapest exact one within the
             budget, else the best approximate one.
         budget: Adds per state that an exact way may take.
-        use_native: Whether to use the compiled kernel; by default where it can be.
+        use_native: Whether to use the compiled kernels; by default where they are faster.
         nodes: How many nodes branch and bound may open per state.
     """
     if not isinstance(mixer, AbstractMixer):
@@ -61,7 +61,8 @@ def maximiser(
         raise ValueError(unknown("way", way, WAYS))
     if use_native and not kernels.available():
         raise ValueError("the compiled kernel was not built, or JAX does not compute on the CPU")
-    use_native = kernels.available() if use_native is None else use_native
+    if use_native is None:
+        use_native = kernels.serves("eliminate") and kernels.serves("search")
     planner = _Planner(mixer.monotonic, mixer.affine, budget, use_native, nodes)
     chosen, reason = planner.choose(hypergraph) if way is None else planner.force(hypergraph, way)
     return Maximiser(mixer=mixer, hypergraph=hypergraph, way=chosen, reason=reason)

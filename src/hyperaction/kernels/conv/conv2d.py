@@ -1,22 +1,21 @@
 """Two-dimensional convolutions: XLA's, or kernels where they are faster.
 
-XLA's convolution is the reference. On processors with AMX, kernels take half as long or less; their
-results differ from it by a few millionths of the largest number, where rounding in XLA differs by
-one. `JAX_DEFAULT_MATMUL_PRECISION=highest` leaves AMX out.
+XLA's convolution is the reference. Kernels round as float32 does, but for those by AMX: they differ
+from it by a few millionths of the largest number, where rounding in XLA differs by one.
+`JAX_DEFAULT_MATMUL_PRECISION=highest` leaves AMX out.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Num
 
-from hyperaction import kernels
-from hyperaction.kernels.conv import amx, bytes_gradient
+from hyperaction.kernels import isa
+from hyperaction.kernels.conv import primitives
+from hyperaction.kernels.library import CONVOLUTIONS, serves
 
 EXACT = ("highest", "float32", "F32_F32_F32")
 """The precisions of JAX that ask for all of a float's bits."""
@@ -52,9 +51,13 @@ def conv2d(
     weight: Float[Array, "outputs inputs rows columns"], x: Num[Any, "..."], spec: ConvSpec
 ) -> Float[Array, "out_height out_width outputs"]:
     """An image convolved with weights, the channels last."""
-    if _amx_serves(weight, x, spec):
-        return _conv2d_amx(weight, x, spec)
-    return _conv2d_bytes(weight, x, spec) if spec.of_bytes else conv2d_xla(weight, x, spec)
+    instructions = serving_set(weight, x, spec)
+    if instructions is None:
+        return conv2d_xla(weight, x, spec)
+    height, width, _ = jax.eval_shape(lambda w, x: conv2d_xla(w, x, spec), weight, x).shape
+    before = spec.pad_before(x.shape, weight.shape)
+    y = primitives.conv2d(x, weight, (height, width), spec.stride[0], before, instructions)
+    return y / 255.0 if spec.of_bytes else y
 
 
 def conv2d_xla(weight: Any, x: Any, spec: ConvSpec) -> Any:
@@ -70,51 +73,29 @@ def _as_floats(image: Any) -> Any:
     return jnp.transpose(image, (1, 2, 0)).astype(jnp.float32) / 255.0
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(2,))
-def _conv2d_bytes(weight: Any, image: Any, spec: ConvSpec) -> Any:
-    return conv2d_xla(weight, image, spec)
-
-
-def _bytes_forward(weight: Any, image: Any, spec: ConvSpec) -> Any:
-    return _conv2d_bytes(weight, image, spec), (weight, image)
-
-
-def _bytes_backward(spec: ConvSpec, saved: Any, gradient: Any) -> Any:
-    weight, image = saved
-    no_gradient = np.zeros(image.shape, jax.dtypes.float0)  # Bytes have none.
-    single = gradient.dtype == jnp.float32
-    if single and spec.regular and bytes_gradient.serves(weight.shape):
-        before = spec.pad_before(image.shape, weight.shape)
-        of_weight = bytes_gradient.weight_gradient(
-            image, gradient, weight.shape, stride=spec.stride[0], before=before
-        )
-        return of_weight / 255.0, no_gradient
-    _, pull = jax.vjp(lambda weight: conv2d_xla(weight, image, spec), weight)
-    return *pull(gradient), no_gradient
-
-
-_conv2d_bytes.defvjp(_bytes_forward, _bytes_backward)
-
-
-def _amx_serves(weight: Any, x: Any, spec: ConvSpec) -> bool:
+def serving_set(weight: Any, x: Any, spec: ConvSpec) -> str | None:
+    """The instruction set of the kernels that serve a convolution; None if it is left to XLA."""
     number = jnp.uint8 if spec.of_bytes else jnp.float32
-    precision = jax.config.jax_default_matmul_precision  # type: ignore[attr-defined]
     # Under shard_map, JAX does not see which parts of a primitive of ours are on which device.
     sharded = jax.sharding.get_abstract_mesh().manual_axes
-    return (
-        precision not in EXACT
-        and not sharded
-        and kernels.available()
-        and amx.available()
-        and weight.dtype == jnp.float32
-        and x.dtype == number
-        and spec.regular
-        and amx.fits(weight.shape, spec.stride[0], of_floats=not spec.of_bytes)
-    )
+    regular = spec.regular and weight.dtype == jnp.float32 and x.dtype == number
+    if sharded or not regular or not _fits(weight.shape, of_floats=not spec.of_bytes):
+        return None
+    precision = jax.config.jax_default_matmul_precision  # type: ignore[attr-defined]
+    exact = precision in EXACT or not _fits_tiles(weight.shape, spec)
+    chosen = isa.vector_set() if exact else isa.chosen_set()
+    return chosen if all(serves(function, chosen) for function in CONVOLUTIONS) else None
 
 
-def _conv2d_amx(weight: Any, x: Any, spec: ConvSpec) -> Any:
-    height, width, _ = jax.eval_shape(lambda w, x: conv2d_xla(w, x, spec), weight, x).shape
-    before = spec.pad_before(x.shape, weight.shape)
-    y = amx.conv2d(x, weight, (height, width), spec.stride[0], before)
-    return y / 255.0 if spec.of_bytes else y
+def _fits(weight_shape: tuple[int, ...], *, of_floats: bool) -> bool:
+    """Whether weights `[outputs, inputs, rows, columns]` fill whole registers, both ways."""
+    outputs, inputs, _, _ = weight_shape
+    return outputs % 32 == 0 and (inputs % 32 == 0 or not of_floats)
+
+
+def _fits_tiles(weight_shape: tuple[int, ...], spec: ConvSpec) -> bool:
+    """Whether they fill whole tiles of AMX, both ways."""
+    _, inputs, rows, columns = weight_shape
+    stride = spec.stride[0]
+    backward = not (rows % stride or columns % stride)
+    return columns * inputs % 32 == 0 and (backward or spec.of_bytes)

@@ -1,8 +1,11 @@
-// Convolutions by AMX, as JAX calls them.
+// Convolutions as JAX calls them: by AMX where this is compiled for it, else by vector registers.
 
+#if defined(__AMX_BF16__)
 #include "amx_images.h"
 #include "amx_weights.h"
-#include "layout.h"
+#else
+#include "direct.h"
+#endif
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
@@ -16,17 +19,8 @@ Layout layout_of(const Images& images, int64_t rows, int64_t columns, const Resu
                  int64_t stride, int64_t top, int64_t left) {
   const bool bytes = images.element_type() == ffi::U8;
   const auto image = images.dimensions().last(3), result = results.dimensions().last(3);
-  return {image[bytes],
-          image[bytes + 1],
-          image[bytes ? 0 : 2],
-          rows,
-          columns,
-          result[0],
-          result[1],
-          result[2],
-          stride,
-          top,
-          left};
+  return {{image[bytes], image[bytes + 1], image[bytes ? 0 : 2], rows, columns, result[0], result[1],
+           result[2], stride, top, left}};
 }
 
 template <typename Images>
@@ -37,8 +31,9 @@ int64_t count_of(const Images& images) {
   return count;
 }
 
-ffi::Error amx_forward(ffi::ThreadPool pool, ffi::AnyBuffer x, ffi::Buffer<ffi::F32> weight,
-                       int64_t stride, int64_t top, int64_t left, ffi::ResultBuffer<ffi::F32> y) {
+ffi::Error convolve_forward(ffi::ThreadPool pool, ffi::AnyBuffer x, ffi::Buffer<ffi::F32> weight,
+                            int64_t stride, int64_t top, int64_t left,
+                            ffi::ResultBuffer<ffi::F32> y) {
   const auto shape = weight.dimensions();  // [rows, columns, inputs, outputs]
   const Layout s = layout_of(x, shape[0], shape[1], *y, stride, top, left);
   if (x.element_type() == ffi::U8) {
@@ -49,9 +44,9 @@ ffi::Error amx_forward(ffi::ThreadPool pool, ffi::AnyBuffer x, ffi::Buffer<ffi::
   return ffi::Error::Success();
 }
 
-ffi::Error amx_input_gradient(ffi::ThreadPool pool, ffi::Buffer<ffi::F32> gradient,
-                              ffi::Buffer<ffi::F32> weight, int64_t stride, int64_t top,
-                              int64_t left, ffi::ResultBuffer<ffi::F32> result) {
+ffi::Error convolve_input_gradient(ffi::ThreadPool pool, ffi::Buffer<ffi::F32> gradient,
+                                   ffi::Buffer<ffi::F32> weight, int64_t stride, int64_t top,
+                                   int64_t left, ffi::ResultBuffer<ffi::F32> result) {
   const auto shape = weight.dimensions();  // [rows, columns, outputs, inputs]
   const Layout s = layout_of(*result, shape[0], shape[1], gradient, stride, top, left);
   input_gradient(s, pool, count_of(gradient), gradient.typed_data(), weight.typed_data(),
@@ -59,9 +54,9 @@ ffi::Error amx_input_gradient(ffi::ThreadPool pool, ffi::Buffer<ffi::F32> gradie
   return ffi::Error::Success();
 }
 
-ffi::Error amx_weight_gradient(ffi::ThreadPool pool, ffi::AnyBuffer x,
-                               ffi::Buffer<ffi::F32> gradient, int64_t stride, int64_t top,
-                               int64_t left, ffi::ResultBuffer<ffi::F32> result) {
+ffi::Error convolve_weight_gradient(ffi::ThreadPool pool, ffi::AnyBuffer x,
+                                    ffi::Buffer<ffi::F32> gradient, int64_t stride, int64_t top,
+                                    int64_t left, ffi::ResultBuffer<ffi::F32> result) {
   const auto shape = result->dimensions();  // [outputs, rows, columns, inputs]
   const Layout s = layout_of(x, shape[1], shape[2], gradient, stride, top, left);
   if (x.element_type() == ffi::U8) {
@@ -88,6 +83,6 @@ ffi::Error amx_weight_gradient(ffi::ThreadPool pool, ffi::AnyBuffer x,
                                     .Attr<int64_t>("left")        \
                                     .Ret<ffi::Buffer<ffi::F32>>())
 
-HYPERACTION_CONVOLUTION(hyperaction_forward, amx_forward, ffi::AnyBuffer);
-HYPERACTION_CONVOLUTION(hyperaction_input_gradient, amx_input_gradient, ffi::Buffer<ffi::F32>);
-HYPERACTION_CONVOLUTION(hyperaction_weight_gradient, amx_weight_gradient, ffi::AnyBuffer);
+HYPERACTION_CONVOLUTION(hyperaction_forward, convolve_forward, ffi::AnyBuffer);
+HYPERACTION_CONVOLUTION(hyperaction_input_gradient, convolve_input_gradient, ffi::Buffer<ffi::F32>);
+HYPERACTION_CONVOLUTION(hyperaction_weight_gradient, convolve_weight_gradient, ffi::AnyBuffer);

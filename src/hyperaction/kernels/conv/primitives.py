@@ -1,4 +1,4 @@
-"""Convolutions by Intel AMX, where the processor has it.
+"""Convolutions by our kernels.
 
 They are JAX primitives with derivatives and batching rules: images under `jax.vmap` are one call.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -17,23 +16,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float, Num
 
-from hyperaction.kernels import isa
-from hyperaction.kernels.library import load
-
-NAMES = ("forward", "input_gradient", "weight_gradient")
-
-
-def available() -> bool:
-    """Whether AMX is in use and its kernels were built."""
-    return isa.chosen_set() == isa.AMX and load(Path(__file__).parent, isa.AMX, NAMES)
-
-
-def fits(weight_shape: tuple[int, ...], stride: int, *, of_floats: bool) -> bool:
-    """Whether weights `[outputs, inputs, rows, columns]` fill whole tiles, in both directions."""
-    outputs, inputs, rows, columns = weight_shape
-    forward = not (outputs % 32 or columns * inputs % 32)
-    backward = not (inputs % 32 or rows % stride or columns % stride)
-    return forward and (backward or not of_floats)
+from hyperaction.kernels.library import CONVOLUTIONS, target
 
 
 def conv2d(
@@ -42,6 +25,7 @@ def conv2d(
     area: tuple[int, int],
     stride: int,
     before: tuple[int, int],
+    instructions: str,
 ) -> Float[Array, "..."]:
     """Images convolved with weights, the channels last.
 
@@ -51,29 +35,32 @@ def conv2d(
         area: The rows and columns that come out.
         stride: Pixels from one position to the next.
         before: Rows and columns of zeros before an image.
+        instructions: The instruction set.
     """
     shape = (*x.shape[:-3], *area, weight.shape[0])
-    return _forward.bind(
-        x, jnp.transpose(weight, (2, 3, 1, 0)), shape=shape, stride=stride, before=before
-    )
+    move = {"stride": stride, "before": before, "instructions": instructions}
+    return _forward.bind(x, jnp.transpose(weight, (2, 3, 1, 0)), shape=shape, **move)
 
 
-def _call(name: str, first: Any, second: Any, *, shape: Any, stride: int, before: Any) -> Any:
+def _call(
+    name: str, first: Any, second: Any, *, shape: Any, stride: int, before: Any, instructions: str
+) -> Any:
     result = jax.ShapeDtypeStruct(shape, jnp.float32)  # type: ignore[no-untyped-call]
     numbers = {"stride": np.int64(stride), "top": np.int64(before[0]), "left": np.int64(before[1])}
-    return jax.ffi.ffi_call(f"hyperaction_{name}_{isa.AMX}", result)(first, second, **numbers)
+    call = jax.ffi.ffi_call(target(name, instructions), result)
+    return call(first, second, **numbers)
 
 
 def _primitive(name: str) -> Any:
-    primitive: Any = Primitive(f"amx_{name}")
+    primitive: Any = Primitive(f"hyperaction_{name}")
     call = partial(_call, name)
-    primitive.def_impl(jax.jit(call, static_argnames=("shape", "stride", "before")))
+    primitive.def_impl(jax.jit(call, static_argnames=("shape", "stride", "before", "instructions")))
     primitive.def_abstract_eval(lambda *_, shape, **more: jax.core.ShapedArray(shape, jnp.float32))
     mlir.register_lowering(primitive, mlir.lower_fun(call, multiple_results=False))
     return primitive
 
 
-_forward, _input_gradient, _weight_gradient = map(_primitive, NAMES)
+_forward, _input_gradient, _weight_gradient = map(_primitive, CONVOLUTIONS)
 
 
 # All three are linear in both of their arguments, and each other's transposes. `_forward` takes
