@@ -7,7 +7,9 @@ import re
 import signal
 import time
 import traceback
+from functools import cache
 from io import StringIO
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,14 +103,24 @@ def here(*args, seconds=LIMIT_S):
     return Result(code, out.getvalue(), err.getvalue())
 
 
+@cache
+def _fork_server():
+    """What starts processes: one that has loaded all modules, and is not of any trial."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.chaos.child"])
+    mark = os.environ.pop(TAG)
+    forkserver.ensure_running()
+    os.environ[TAG] = mark
+    return context
+
+
 class Child:
     """A command in a process of its own: forked from one that has loaded all modules."""
 
     def __init__(self, folder, *args, fault=None):
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["tests.chaos.child"])
         from tests.chaos import child
 
+        context = _fork_server()
         folder.mkdir(parents=True, exist_ok=True)
         self.files = folder / "stdout", folder / "stderr"
         texts = [str(arg) for arg in args]

@@ -123,11 +123,10 @@ class Trial:
         """Raises unless all that is not the run's is as it was."""
         after = self._others()
         for file, content in self._planted.items():
-            if moved is not None and self.run in file.parents:
-                file = moved / file.relative_to(self.run)
-                after[file] = _content(file)
-            if after.get(file) != content:
-                how = "changed" if file in after else "removed"
+            is_moved = moved is not None and self.run in file.parents
+            place = moved / file.relative_to(self.run) if is_moved else file
+            if _content(place) != content:
+                how = "changed" if os.path.lexists(place) else "removed"
                 raise ViolationError(f"a stranger's {file.relative_to(self.root)} was {how}")
         appeared = [file for file in after if file not in self._planted and file.exists()]
         appeared = [file for file in appeared if self.beside / "disk" not in file.parents]
