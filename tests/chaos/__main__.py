@@ -1,7 +1,7 @@
 """Strikes runs with faults chosen by seed, and prints what was tried and what survived.
 
-    python -m tests.chaos --trials 1000 --seed 0
-    python -m tests.chaos --kind "damaged files" --trials 1 --seed 17   # Repeats one trial.
+python -m tests.chaos --trials 1000 --seed 0
+python -m tests.chaos --kind "damaged files" --trials 1 --seed 17   # Repeats one trial.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-import tests.conftest  # noqa: F401  The settings of JAX, and one cache for all processes.
+import tests.conftest  # The settings of JAX, and one cache for all processes.
 from tests.chaos.commands import ViolationError
 from tests.chaos.faults import BY_NAME, FAULTS
 from tests.chaos.trial import References, Trial

@@ -15,7 +15,16 @@ NUMBERS = ["-1", "0", "1", "2", "7", "64", "0.5", "1e-3", "1e400", "nan", "-inf"
 WORDS = ["dqn", "hgqn", "ddpg", "rainbow", "modern", "sum", "qmix", "mean", "cnn", "0,1", "x", "-"]
 WORDS += ["polyak", "rmsprop", "branching", "gaussian", "linear:1:0:9", "linear:x", "independent"]
 WORDS += ["\x1b[2J", "$x$", "../x", "a\nb", "\udc80", "--", "csv", "--help"]
-ENVS = ["Switches-v0", "CartPole-v1", "Pendulum-v1", "CartPol-v1", "no:Thing-v0", "a/b", "", "Taxi-v3"]
+ENVS = [
+    "Switches-v0",
+    "CartPole-v1",
+    "Pendulum-v1",
+    "CartPol-v1",
+    "no:Thing-v0",
+    "a/b",
+    "",
+    "Taxi-v3",
+]
 FLAGS = {
     "train": sorted(set(_all_flags()) - {"ENV", "--out", "--fresh"}),
     "sweep": ["--only", "--steps", "--seeds", "--retries", "--roms"],

@@ -1,4 +1,4 @@
-"""A process for one command, which a trial can kill. Loaded by the fork server, without JAX's threads."""
+"""A process for one command, which a trial can kill; forked before JAX has threads."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ def run(args, files, tag, fault):
     for number, file in enumerate(files, 1):
         Path(file).touch()
         os.dup2(os.open(file, os.O_WRONLY | os.O_APPEND), number)
-    sys.stdin = open(os.devnull)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     if fault is not None:
         name, left = fault
         envs.strike(SUDDEN[name], left)

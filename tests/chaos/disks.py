@@ -22,7 +22,7 @@ def full(trial):
         trial.train(*loggers)
     trial.check_others()
     trial.check_clean()
-    _resume(trial)
+    trial.check_resumes_same()
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def read_only(trial):
     if result.code == 0:
         raise ViolationError("a directory that cannot be written was written")
     trial.check_others()
-    _resume(trial)
+    trial.check_resumes_same()
 
 
 @contextmanager
@@ -99,10 +99,10 @@ def removed(trial):
     if how == "moved":
         shutil.rmtree(trial.run, ignore_errors=True)
         os.rename(trial.written / "moved", trial.run)
-        _resume(trial)
+        trial.check_resumes_same()
     elif how == "removed":
         shutil.rmtree(trial.run, ignore_errors=True)
-        _resume(trial)
+        trial.check_resumes_same()
     else:
         trial.train()  # Something is missing: the same metrics cannot be promised.
 
@@ -113,11 +113,3 @@ def _check_what_it_said(trial, result):
         raise ViolationError("exit 0 and 'Written', but there is no metrics.jsonl")
     if (trial.run / "metrics.jsonl").exists():
         trial.check_same()
-
-
-def _resume(trial):
-    result = trial.train()
-    if result.code:
-        raise ViolationError(f"the run cannot be resumed: {result.err.strip()}")
-    trial.check_others()
-    trial.check_same()

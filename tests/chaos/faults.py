@@ -11,6 +11,8 @@ from tests.chaos import (
     environments,
     kills,
     python,
+    requests,
+    settings,
     strangers,
 )
 from tests.chaos.trial import Trial
@@ -51,6 +53,8 @@ FAULTS = [
     Fault("modules beside the user", strangers.modules, 2),
     Fault("config names a module", strangers.named_module, 3),
     Fault("failing logger", strangers.logger, 4),
+    Fault("extreme settings", settings.extreme, 3),
+    Fault("requests to the page", requests.requests, 6),
 ]
 """Their order and weights decide what a seed means."""
 

@@ -27,7 +27,7 @@ def moment(trial):
             with suppress(KilledError):
                 train_in(trial.run, config)
             trial.plant()
-    _resume(trial)
+    trial.check_resumes_same()
 
 
 def kill(trial):
@@ -37,7 +37,7 @@ def kill(trial):
         _wait(trial, child)
         child.kill()
         trial.plant()
-    _resume(trial)
+    trial.check_resumes_same()
 
 
 def stop(trial):
@@ -59,7 +59,7 @@ def stop(trial):
         if result.code == 130 and times == 1 and "saved" not in result.err:
             raise ViolationError(f"asked to stop, nothing was saved: {result.err!r}")
     trial.plant()
-    _resume(trial)
+    trial.check_resumes_same()
 
 
 def suspend(trial):
@@ -131,11 +131,3 @@ def _wait(trial, child):
 def _lines(out):
     file = out / "metrics.jsonl"
     return file.read_bytes().splitlines() if file.exists() else []
-
-
-def _resume(trial):
-    result = trial.train()
-    if result.code:
-        raise ViolationError(f"the run cannot be resumed: {result.err.strip()}")
-    trial.check_others()
-    trial.check_same()

@@ -25,6 +25,8 @@ def _agent():
 def interrupt(trial):
     """However `learn` is interrupted, the agent can act, be saved and learn on."""
     agent = _agent()
+    if trial.rng.random() < 0.7:  # Else the first interrupts come while it compiles.
+        agent.learn(60)
     for _ in range(trial.rng.randrange(1, 8)):
         times, delay = trial.rng.choice((1, 1, 2, 3)), trial.rng.random() * 0.05
         trial.note(f"{times} x SIGINT after {delay:.3f} s")

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import zipfile
 
 import pytest
@@ -13,8 +14,8 @@ from tests.chaos.commands import Result, ViolationError, here
 
 NAMES = (
     "run/../../../../escaped.txt", "run/../escaped.txt", "/escaped.txt", "run//config.json",
-    "run/checkpoints/../../../../escaped.txt", "run/./config.json", "run/\x1b[2J.txt", "run/a\\..\\b",
-    "run/" + "x" * 300, "run/checkpoints", "run/checkpoints/x.json",
+    "run/checkpoints/../../../../escaped.txt", "run/./config.json", "run/\x1b[2J.txt",
+    "run/a\\..\\b", "run/" + "x" * 300, "run/checkpoints", "run/checkpoints/x.json",
 )  # fmt: skip
 
 
@@ -43,8 +44,10 @@ def archive(trial):
         raise ViolationError(f"written outside the cache: {escaped}")
 
 
-MODULES = ("rich", "tyro", "json", "numpy", "safetensors", "gymnasium", "fsspec", "ale_py", "torch",
-           "matplotlib", "vl_convert", "sitecustomize", "hyperaction", "tests", "toml", "PIL")  # fmt: skip
+MODULES = (
+    "rich", "tyro", "json", "numpy", "safetensors", "gymnasium", "fsspec", "ale_py", "torch",
+    "matplotlib", "vl_convert", "sitecustomize", "hyperaction", "tests", "toml", "PIL",
+)  # fmt: skip
 
 
 def modules(trial):
@@ -101,8 +104,6 @@ def logger(trial):
             self.left -= 1
             if self.left < 0:
                 if how == "hangs":
-                    import time
-
                     time.sleep(7)
                 raise OSError("gone") if how == "raises" else SystemExit(3)
 

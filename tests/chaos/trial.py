@@ -88,7 +88,7 @@ class Trial:
         self.notes.append(text)
 
     def begin(self, state="half"):
-        """Puts a copy of a reference run where the trial's run is, with files of strangers in it."""
+        """Begins with a copy of a reference run, with files of strangers in it."""
         source = {"half": self.references.half, "whole": self.references.whole}[state]
         shutil.copytree(source, self.run)
         agent, states = self.run / "agent.safetensors", (self.run / "checkpoints").glob("state-*")
@@ -164,6 +164,14 @@ class Trial:
             self._check_kept(before)
             if "--fresh" in result.err:
                 self._check_fresh()
+
+    def check_resumes_same(self):
+        """The run resumes to the metrics of one that never failed; nothing less will do."""
+        result = self.train()
+        if result.code:
+            raise ViolationError(f"the run cannot be resumed: {result.err.strip()}")
+        self.check_others()
+        self.check_same()
 
     def _check_fresh(self):
         """The advice to start over is good."""
