@@ -81,6 +81,8 @@ def main():
         for seed in range(options.seed, options.seed + options.trials):
             outcome = run(references, seed, options.kind)
             outcomes.append(outcome)
+            if len(outcomes) % 50 == 0:
+                print(f"{len(outcomes)} trials", file=sys.stderr)
             if outcome.problem is not None:
                 repeat = f'python -m tests.chaos --trials 1 --seed {seed} --kind "{outcome.kind}"'
                 print(f"\n{outcome.problem}\n  {outcome.notes}\n  {repeat}", flush=True)

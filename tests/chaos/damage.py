@@ -3,6 +3,7 @@
 import os
 import shutil
 
+from tests.chaos.commands import ViolationError, here
 from tests.chaos.readers import check_readers
 
 FILES = (
@@ -14,6 +15,7 @@ FILES = (
 def damage(trial):
     """A damaged run is read or reported in one line; it resumes, or is refused in one line."""
     trial.begin(trial.rng.choice(("half", "half", "whole")))
+    weights, struck = _weights(trial), []
     for _ in range(trial.rng.choice((1, 1, 1, 2))):
         name = trial.rng.choice(FILES)
         files = sorted(trial.run.glob(name))
@@ -24,9 +26,25 @@ def damage(trial):
         method = trial.rng.choice(methods)
         trial.note(f"{method} {file.relative_to(trial.run)}")
         METHODS[method](file, trial)
+        struck.append((name, method))
     trial.remember_others()
     check_readers(trial)
-    trial.check_resumes()
+    if weights != _weights(trial) and not here("evaluate", trial.run).code:
+        raise ViolationError("an agent is evaluated whose weights were damaged")
+    trial.check_resumes(must=len(struck) == 1 and _is_harmless(*struck[0]))
+
+
+def _weights(trial):
+    """The part of the agent's file that holds its arrays, if there is one."""
+    file = trial.run / "agent.safetensors"
+    data = file.read_bytes() if file.is_file() else b""
+    return data[8 + int.from_bytes(data[:8], "little") :]
+
+
+def _is_harmless(name, method):
+    """Whether a run resumes in spite of it: there are two checkpoints, and all else is made again."""
+    replaced = ("directory for", "fifo", "link", "dangling")
+    return name not in ("config.json", "checkpoints") and method not in replaced
 
 
 def _empty(file, trial):

@@ -54,7 +54,11 @@ def _sweep(trial):
     shutil.copytree(trial.run, cell, symlinks=True, ignore=_fifos, dirs_exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Local, "start", _no_worker)
-        here("sweep", file, "--out", trial.written / "sweep", "--retries", "0").check()
+        out = trial.written / "sweep"
+        result = here("sweep", file, "--out", out, "--retries", "0", "--seeds", "1").check()
+    results = cell / "metrics.jsonl"
+    if not result.code and not (results.is_file() and results.stat().st_size):
+        raise ViolationError("a sweep calls a run done whose results are gone")
 
 
 def _fifos(folder, names):

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import socket
 import threading
 from io import StringIO
@@ -74,7 +75,11 @@ def _ask(port, request):
         with contextlib.suppress(ConnectionError):
             while part := connection.recv(65536):
                 answer += part
-        return answer
+    head, _, body = answer.partition(b"\r\n\r\n")
+    length = re.search(rb"Content-Length: (.*)", head)
+    if length and not request.startswith(b"HEAD") and int(length[1]) != len(body):
+        raise ViolationError(f"{len(body)} bytes are called {length[1].decode().strip()}")
+    return answer
 
 
 def _check_page(answer):

@@ -148,8 +148,12 @@ class Trial:
         if found := left_behind():
             raise ViolationError(f"processes left behind: {found}")
 
-    def check_resumes(self):
-        """The run resumes to the same metrics, says why not, or is refused in one line."""
+    def check_resumes(self, must=False):
+        """The run resumes to the same metrics, says why not, or is refused in one line.
+
+        Args:
+            must: It may not be refused.
+        """
         before = _bytes(self.run / "metrics.jsonl")
         result = self.train()
         self.check_others()
@@ -160,6 +164,8 @@ class Trial:
             else:
                 self.check_same()
         else:
+            if must:
+                raise ViolationError(f"one damaged file stops the run: {result.err.strip()}")
             self.check_clean()
             self._check_kept(before)
             if "--fresh" in result.err:
