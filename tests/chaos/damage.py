@@ -42,7 +42,7 @@ def _weights(trial):
 
 
 def _is_harmless(name, method):
-    """Whether a run resumes in spite of it: there are two checkpoints, and all else is made again."""
+    """Whether a run resumes in spite of it: there are two checkpoints, the rest is made again."""
     replaced = ("directory for", "fifo", "link", "dangling")
     return name not in ("config.json", "checkpoints") and method not in replaced
 

@@ -88,6 +88,8 @@ def removed(trial):
             shutil.rmtree(trial.run / "checkpoints", ignore_errors=True)
         else:
             (trial.run / "metrics.jsonl").unlink(missing_ok=True)
+        if how != "moved":
+            trial.remember_others()
         return tuple(answer)
 
     envs.strike(strike, calls)

@@ -82,7 +82,8 @@ def named_module(trial):
     (trial.written / f"{name}.py").write_text(f"open({str(marker)!r}, 'w').write('x')\n")
     command = trial.rng.choice(("evaluate", "explain", "video", "table", "report", "compare"))
     trial.note(command)
-    more = ["--out", trial.written / "out"] if command not in ("evaluate", "table") else []
+    out = {"explain": "explain", "video": "x.mp4", "report": "x.html", "compare": "x.png"}
+    more = ["--out", trial.written / out[command]] if command in out else []
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(trial.written)
         here(command, trial.run, *more).check()

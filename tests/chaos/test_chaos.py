@@ -1,19 +1,38 @@
-"""Some trials of every kind of fault; `make chaos` runs a thousand."""
+"""A trial or two of most kinds of faults; `make chaos` runs a thousand."""
 
 import pytest
 
 from tests.chaos.__main__ import run
-from tests.chaos.faults import FAULTS
 from tests.chaos.trial import References
 
 pytestmark = pytest.mark.usefixtures("shared_programs")
 
-IN_PROCESSES = ("kill -9 of a run", "SIGINT, SIGTERM or SIGHUP", "SIGSTOP and SIGCONT",
-                "signal to a sweep", "two processes", "sudden environment")  # fmt: skip
-"""Kinds that start processes, which takes seconds: one trial of one of them is enough here."""
-
-SMALL = [("kill -9 of a run", 0)]
-SMALL += [(fault.name, 0) for fault in FAULTS if fault.name not in IN_PROCESSES]
+SMALL = [
+    ("run dies at any moment", 5),
+    ("kill -9 of a run", 0),  # The one that starts a process, which takes seconds.
+    ("full disk", 2),
+    ("read-only directory", 2),
+    ("removed directory", 3),
+    ("damaged files", 1),
+    ("damaged files", 2),
+    ("hostile config", 1),
+    ("hostile metrics", 1),
+    ("hostile progress", 1),
+    ("hostile agent", 3),
+    ("hostile manifest", 2),
+    ("hostile environment", 4),
+    ("Ctrl-C in learn", 4),
+    ("exception in learn", 2),
+    ("any arguments", 1),
+    ("any arguments", 2),
+    ("stranger's archive", 4),
+    ("modules beside the user", 4),
+    ("config names a module", 3),
+    ("failing logger", 3),
+    ("extreme settings", 1),
+    ("requests to the page", 4),
+]
+"""Kinds and seeds, among them the cheapest of each kind."""
 
 
 @pytest.fixture(scope="module")
