@@ -12,18 +12,18 @@ from tests.chaos.grid import CELLS, grid
 from tests.chaos.trial import TRAIN
 from tests.killing import KilledError, Killer, metrics, train_in
 
-MOMENTS = 420
-"""Moments of a run that the killer watches: steps, writes, renames, lines of metrics."""
-
 
 def moment(trial):
     """A run that dies at any moment, twice maybe, resumes to the same metrics."""
     config = parse_train(TRAIN[1:])
+    moments = trial.references.moments
     with pytest.MonkeyPatch.context() as patch:
         killer = Killer(patch)
         for _ in range(trial.rng.choice((1, 1, 2, 3))):
-            killer.left = trial.rng.randrange(MOMENTS)
-            trial.note(f"dies at moment {killer.left}")
+            kind = trial.rng.choice(sorted(set(moments)))
+            of_kind = [number for number, each in enumerate(moments) if each == kind]
+            killer.left = trial.rng.choice(of_kind)
+            trial.note(f"dies at moment {killer.left}, {kind}")
             with suppress(KilledError):
                 train_in(trial.run, config)
             trial.plant()

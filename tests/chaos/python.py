@@ -49,7 +49,7 @@ def _interrupted(agent, times, delay):
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Outside `learn` it is nobody's.
     try:
         thread.start()
-        with time_limit(30):
+        with time_limit(30, 30):
             agent.learn(1_000_000)
         raise ViolationError("learn went on after Ctrl-C")
     except KeyboardInterrupt:
@@ -85,7 +85,7 @@ def _raised(agent, where, calls):
     if where == "environment":
         envs.strike(fault, calls)
     try:
-        with time_limit(30):
+        with time_limit(30, 30):
             agent.learn(1_000, callback)
     except (PlannedError, RuntimeError):
         return
@@ -111,7 +111,7 @@ def _check(trial, agent):
 def _learn_on(trial, agent):
     before = agent.step
     try:
-        with time_limit(30):
+        with time_limit(30, 30):
             agent.learn(60)
     except ViolationError:
         raise

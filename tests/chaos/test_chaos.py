@@ -27,7 +27,7 @@ SMALL = [
     ("any arguments", 2),
     ("stranger's archive", 4),
     ("modules beside the user", 4),
-    ("config names a module", 3),
+    ("config names a module", 0),
     ("failing logger", 3),
     ("extreme settings", 1),
     ("requests to the page", 4),

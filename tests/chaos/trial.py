@@ -9,9 +9,12 @@ import tempfile
 from pathlib import Path
 from random import Random
 
+import pytest
+
+from hyperaction.training.config import parse_train
 from tests.chaos import envs
 from tests.chaos.commands import TAG, Result, ViolationError, here, left_behind
-from tests.killing import metrics
+from tests.killing import Killer, metrics, train_in
 
 STEPS, PHASE, STOPPED_AT = 240, 80, 200
 
@@ -43,6 +46,11 @@ class References:
             envs.strike(None, 0)
             assert result.code == (130 if stops else 0), result
         self.metrics = metrics(self.whole)
+        with pytest.MonkeyPatch.context() as patch:
+            killer = Killer(patch)
+            train_in(folder / "watched", parse_train(TRAIN[1:]))
+        self.moments = killer.seen
+        """What a run does, in order: steps, writes, renames, lines of metrics."""
 
 
 def _calls_to(step):
