@@ -1,7 +1,8 @@
-# The two commands of the README, and the steps that they stand on.
+# The two commands of the README, the trials of docs/safety.md, and the steps that they stand on.
 #   make run    HGQN learns HalfCheetah for about five minutes; where its curve is
 #   make test   formatting, lint, types, layers and all tests
-# Both make .venv with the exact versions of requirements.lock first, once.
+#   make chaos  a thousand faults, by seed: what was tried and what survived
+# All make .venv with the exact versions of requirements.lock first, once.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
@@ -10,7 +11,7 @@ EXTRAS := dev,report,physical,atari,ray
 # The peers that benchmarks measure against bring several GB, and are not held to exact versions.
 LOCKED := dev physical report atari ray
 
-.PHONY: run test check install wheel lock clean
+.PHONY: run test chaos check install wheel lock clean
 .DEFAULT_GOAL := install
 
 run: install
@@ -21,6 +22,9 @@ run: install
 
 test: check
 	$(BIN)/pytest -n 2 --dist loadfile -q
+
+chaos: install
+	$(BIN)/python -m tests.chaos --trials 1000 --seed 0
 
 check: install
 	$(BIN)/ruff format --check .

@@ -38,13 +38,18 @@ def _shared(agent):
         return _compiled.__wrapped__(agent)
 
 
-@pytest.fixture(scope="module")
-def shared_programs():
+def share_programs(patch):
     """Agents of equal configurations share their compiled functions in this process."""
     from hyperaction import api
     from hyperaction.training import trainer
 
+    patch.setattr(trainer, "Compiled", _shared)
+    patch.setattr(api, "Compiled", _shared)
+
+
+@pytest.fixture(scope="module")
+def shared_programs():
+    """Agents of equal configurations share their compiled functions in this process."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trainer, "Compiled", _shared)
-        patch.setattr(api, "Compiled", _shared)
+        share_programs(patch)
         yield

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hyperaction.runs.files import replacing
-from hyperaction.runs.reader import parse_json
+from hyperaction.runs.reader import parse_json, read_bytes
 
 FILE = "metrics.jsonl"
 
@@ -28,7 +28,7 @@ class MetricsFile:
         self.path = out / FILE
         self.problem = ""
         """What is wrong with a file that was not as the last checkpoint left it."""
-        content = self.path.read_bytes() if self.path.exists() else b""
+        content = read_bytes(self.path) if os.path.lexists(self.path) else b""
         start = content[: mark["bytes"]] if mark else b""
         if mark and mark["sha256"] != _sha256(start):
             start = b"".join(_lines_up_to(content, step))
