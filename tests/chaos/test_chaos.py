@@ -8,7 +8,7 @@ from tests.chaos.trial import References
 pytestmark = pytest.mark.usefixtures("shared_programs")
 
 SMALL = [
-    ("run dies at any moment", 5),
+    ("run dies at any moment", 3),
     ("kill -9 of a run", 0),  # The one that starts a process, which takes seconds.
     ("full disk", 2),
     ("read-only directory", 2),

@@ -186,6 +186,9 @@ class Trial:
             raise ViolationError(f"the run cannot be resumed: {result.err.strip()}")
         self.check_others()
         self.check_same()
+        agent, states = self.run / "agent.safetensors", self.run.glob("checkpoints/state-0*")
+        if _content(agent) != _content(max(states)):
+            raise ViolationError("agent.safetensors is not the agent of the last checkpoint")
 
     def _check_fresh(self):
         """The advice to start over is good."""
