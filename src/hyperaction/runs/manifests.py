@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from hyperaction.runs.files import read_arrays, write_text
+from hyperaction.runs.reader import read_bytes
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -46,6 +47,8 @@ class Checkpoint(NamedTuple):
     number: int
     state: dict[str, Any]
     """Everything that is not an array, ready for JSON."""
+    file: Path
+    """What holds its arrays, which is an agent's file too."""
     arrays: Arrays
     replay: list[Piece]
     """What replay holds and no more, in the order it came; of a stream with a damaged file, what
@@ -74,7 +77,7 @@ def write_manifest(path: Path, manifest: dict[str, Any]) -> None:
 def read_manifest(path: Path, run: str) -> dict[str, Any]:
     """A manifest of a run, or the plan of a checkpoint that was not finished."""
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(read_bytes(path))
         if "plan" not in content:
             text = content["checkpoint"]
             if _sha256(text) != content["sha256"]:
@@ -94,13 +97,14 @@ def read_checkpoint(folder: Path, number: int, manifest: dict[str, Any]) -> Chec
         entry = manifest["arrays"]
         if problem := _problem(folder / _name(entry), entry["sha256"]):
             raise DamagedError(problem)
-        arrays = read_arrays(folder / _name(entry))[0]
+        file = folder / _name(entry)
+        arrays = read_arrays(file)[0]
         pieces = [_piece(folder, each) for each in manifest["replay"]]
         problems = {piece: _problem(piece.file, piece.sha256) for piece in pieces}
         lost_before = {piece.stream: piece.last for piece in pieces if problems[piece]}
         whole = [piece for piece in pieces if piece.first >= lost_before.get(piece.stream, 0)]
         damage = ", ".join(problem for problem in problems.values() if problem)
-        return Checkpoint(number, manifest["state"], arrays, whole, lost_before, damage)
+        return Checkpoint(number, manifest["state"], file, arrays, whole, lost_before, damage)
     except NOT_A_CHECKPOINT as error:
         # Other errors of the system do not concern the checkpoint, and are raised as they are.
         raise DamagedError(str(error) or type(error).__name__) from None

@@ -36,6 +36,15 @@ class TrainerCheckpoints:
 
     def restore(self, trainer: Trainer, checkpoint: Checkpoint) -> bool:
         """Puts a trainer back to a checkpoint; whether its environment is there too."""
+        try:
+            return self._restore(trainer, checkpoint)
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise ValueError(
+                f"{checkpoint.file} is not a checkpoint of this run: {reason}"
+            ) from error
+
+    def _restore(self, trainer: Trainer, checkpoint: Checkpoint) -> bool:
         streams, state = trainer.replay.streams, checkpoint.state
         for piece in checkpoint.replay:
             streams[piece.stream].refill(piece.first, piece.read())

@@ -41,6 +41,11 @@ class Recorder(Callback):
         self.last_step: int | None = None
         """The step of the last checkpoint."""
 
+    def resume(self, file: Path, step: int) -> None:
+        """Resumes from a checkpoint, whose agent a kill may have kept from getting its name."""
+        self.last_step = step
+        _link(file, self.run.out / AGENT_FILE)
+
     def where_to_resume(self) -> str:
         """Where a run that failed resumes."""
         if self.last_step is None:

@@ -81,7 +81,7 @@ class Session:
                         f"{len(trainer.replay):,} transitions after that part, and metrics will "
                         f"differ from those of an undamaged run"
                     )
-                recorder.last_step = trainer.step
+                recorder.resume(checkpoint.file, trainer.step)
                 problem = run.resume(checkpoint.state["metrics"], trainer.step)
                 self.on_message(f"resuming from step {trainer.step:,}")
             if problem:

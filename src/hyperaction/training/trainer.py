@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -84,8 +85,8 @@ class Trainer:
         )
         self.step = 0
         self.is_busy = False
-        """Whether a step is being stored and learned from, which must not be interrupted: the state
-        is handed to a program that gives a new one."""
+        """Whether a step is being chosen, stored or learned from, which must not be interrupted:
+        the state is handed to a program that gives a new one, and JAX may be compiling."""
         self._is_env_lost = False
         """Whether a step of the environment was interrupted, so that a new episode must begin."""
         self.replay_empty_at = 0
@@ -126,9 +127,10 @@ class Trainer:
 
         Whatever is raised in it, the trainer can act, be saved and advance again.
         """
-        observations, actions, result = self._step_env()
-        self.is_busy, self._is_env_lost = True, False
+        self.is_busy = True
         try:
+            observations, actions, result = self._step_env()
+            self._is_env_lost = False
             ended = self._store(observations, actions, result)
             self.phase.episodes += ended
             return ended
@@ -138,13 +140,23 @@ class Trainer:
     def _step_env(self) -> tuple[NDArray[Any], NDArray[Any], Steps]:
         """What was observed, the actions taken, and what they led to."""
         if self._is_env_lost:
-            self.env.reset(self.env_seed(self.step))
+            with self._interruptible():
+                self.env.reset(self.env_seed(self.step))
             self._drop_episodes()
         observations, masks = self.env.observation, self.env.mask
         actions = self.explorer.explore(self.step, masks, self._greedy)
         check_actions(actions, self.agent, masks)
         self._is_env_lost = True  # Until the step is stored.
-        return observations, actions, self.env.step(actions)
+        with self._interruptible():
+            result = self.env.step(actions)
+        return observations, actions, result
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """The environment's own code may be interrupted: nothing here depends on its end."""
+        self.is_busy = False
+        yield
+        self.is_busy = True
 
     def _store(
         self, observations: NDArray[Any], actions: NDArray[Any], result: Steps
