@@ -1,6 +1,7 @@
 import atexit
 import os
 import shutil
+import signal
 import tempfile
 from functools import cache
 
@@ -22,6 +23,11 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
 # As in a run, so that those made by tests compare equal with those of commands.
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0"
 os.environ["PJRT_NPROC"] = "1"
+
+
+# Commands that tests start hear signals as from a terminal, also where the tests run under nohup.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @cache

@@ -27,7 +27,7 @@ def test_asked_twice_it_stops_unless_it_is_busy(number):
     assert signal.getsignal(number) is before
 
 
-def test_what_is_ignored_stays_ignored():
+def test_a_closed_terminal_is_ignored_under_nohup():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # As nohup does.
     try:
         with stoppable() as should_stop:

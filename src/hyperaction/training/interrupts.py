@@ -43,11 +43,15 @@ def stoppable(
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False  # Signals go to the main thread.
         return
-    # What is ignored stays ignored, such as a closed terminal under nohup.
-    heard = [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
+    heard = [number for number in signals if not _is_nohup(number)]
     before = {number: signal.signal(number, ask) for number in heard}
     try:
         yield lambda: bool(asked)
     finally:
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def _is_nohup(number: signal.Signals) -> bool:
+    """Whether a closed terminal is to be ignored, as nohup asks for."""
+    return number.name == "SIGHUP" and signal.getsignal(number) is signal.SIG_IGN
