@@ -9,7 +9,13 @@ from hyperaction.replay.ring import Ring
 from hyperaction.runs import Run
 from hyperaction.runs.checkpoints import Checkpoints
 
-CONFIG = {"env": "Env-v0", "agent": "hgqn", "steps": 10, "settings": {"batch_size": 4}}
+CONFIG = {
+    "env": "Env-v0",
+    "agent": "hgqn",
+    "seed": 0,
+    "steps": 10,
+    "settings": {"batch_size": 4},
+}
 OTHER = CONFIG | {"settings": {"batch_size": 8}}
 
 

@@ -32,7 +32,7 @@ RESUME = "the last good checkpoint is at step 100; rerun the same command to res
 FAULTS = {
     "making": "the environment raised KeyError: 'no simulator' in making (faulty.py, line 31)",
     "raises": "the environment raised ZeroDivisionError: gravity is zero and more in step "
-    f"(faulty.py, line 46), after step 129; {RESUME}",
+    f"(faulty.py, line 48), after step 129; {RESUME}",
     "nan": "the environment returned the observation nan at [1]; it must be finite, "
     f"after step 129; {RESUME}",
     "hangs": f"the environment's step took more than 1 s (--env-timeout), after step 129; {RESUME}",

@@ -96,6 +96,8 @@ def _link(file: Path, name: Path) -> None:
     """Gives a file another name, in place of what has it; nothing is copied where it can be."""
     part = name.with_name(name.name + ".part")
     part.unlink(missing_ok=True)
+    if name.exists() and name.samefile(file):
+        return  # Renaming one name of a file to another one of it does nothing.
     try:
         os.link(file, part)
     except OSError:
