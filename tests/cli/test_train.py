@@ -56,8 +56,8 @@ def test_the_same_seed_gives_the_same_metrics_and_another_does_not(tmp_path, cap
     assert "CartPole-v1" in capsys.readouterr().out
     assert drawing.stat().st_size > 5_000
     assert main(["compare", str(tmp_path)]) != 0
-    refused = f"hyperaction: {tmp_path} holds no run: there is no config.json in it\n"
-    assert capsys.readouterr().err == refused
+    refused = f"no run to compare: {tmp_path} holds no run: there is no config.json in it\n"
+    assert capsys.readouterr().err == f"hyperaction: {refused}"
 
 
 @pytest.mark.parametrize("phase_steps", ["30", "10000"])
