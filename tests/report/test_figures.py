@@ -29,7 +29,7 @@ def test_a_dollar_in_a_name_is_a_dollar(tmp_path, name):
 
 def test_curves_and_explanations_of_such_names_are_drawn(tmp_path):
     steps = np.array([1, 2])
-    pairs = [(Curve(name, r"Env$\$-v0", steps, steps * 1.0), None) for name in NAMES]
+    pairs = [(Curve(name, r"Env$\$-v0", steps, steps * 1.0, name), None) for name in NAMES]
     assert draw_curves(group_curves(pairs), tmp_path / "$curves$.png").stat().st_size > 0
     rows = [{"edge": [0], "mean": 1.0, "lowest": 0.0, "highest": 2.0}]
     found = {"names": NAMES, "representation": rows, "shares": []}
