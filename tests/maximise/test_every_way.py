@@ -19,7 +19,7 @@ from tests.strategies import (
 )
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(hypergraph=hypergraphs(), seed=st.integers(0, 99), name=st.sampled_from(sorted(MIXERS)))
 def test_every_mixer_is_maximised_with_and_without_masks(hypergraph, seed, name):
     mixer_key, state_key = jax.random.split(jax.random.key(seed))
