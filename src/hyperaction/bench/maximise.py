@@ -129,7 +129,7 @@ def _check_optima(name: str, values: NDArray[Any], optima: NDArray[Any]) -> None
 
 
 def _large_rows(name: str, hypergraph: Hypergraph, settings: BenchMaximise) -> list[Row]:
-    """Approximate and bounded ways, judged by pytoulbar2's optima or the best value known."""
+    """Approximate and bounded ways, compared with pytoulbar2's optima or the best value known."""
     forward, outputs = _forward(name, hypergraph, settings)
     random = np.random.default_rng(settings.seed)
     drawn = jnp.asarray(random.normal(size=outputs.shape).astype(np.float32))
@@ -164,7 +164,7 @@ def _best_known(
 ) -> tuple[NDArray[Any], bool]:
     """Optima where pytoulbar2 proves them within reason, else the best of three long searches.
 
-    The searches have other random numbers than the one they judge.
+    The searches have other random numbers than the one they are compared with.
     """
     from hyperaction.maximise.search import structure
 

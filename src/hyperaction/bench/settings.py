@@ -13,7 +13,7 @@ MANY = 1_000_000
 
 @dataclass(frozen=True)
 class Bench:
-    """What all benchmarks can be told."""
+    """What all benchmarks have in common."""
 
     isa: str = field(default="newest", kw_only=True)
     """The instruction set to use, such as avx2, also in XLA and PyTorch; none for no kernels."""
