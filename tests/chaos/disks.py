@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from tests.chaos import envs
 from tests.chaos.commands import ViolationError
+from tests.chaos.trial import SAID
 
 NOBODY = 65534
 
@@ -113,5 +114,5 @@ def _check_what_it_said(trial, result):
     """A run that says it has written its metrics has."""
     if "Written" in result.out and not (trial.run / "metrics.jsonl").exists():
         raise ViolationError("exit 0 and 'Written', but there is no metrics.jsonl")
-    if (trial.run / "metrics.jsonl").exists():
+    if (trial.run / "metrics.jsonl").exists() and not SAID.search(result.out):
         trial.check_same()

@@ -62,7 +62,7 @@ def checked_reward(reward: Any) -> float:
     """The reward as a float; raises where it is not a finite number."""
     try:
         number = float(reward)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise EnvironmentFaultError(
             f"the environment returned the reward {short(reward)}, which is not a number"
         ) from None

@@ -100,6 +100,8 @@ def flattened(space: spaces.Space[Any], observation: Any) -> NDArray[Any]:
     """An observation of a space as an array of floats, or of bytes."""
     if not isinstance(space, spaces.Box):
         observation = spaces.flatten(space, observation)
+    if np.iscomplexobj(observation):
+        raise TypeError("its numbers are complex")
     # A copy: environments may write the next observation into the same array.
     return np.array(observation, flat_dtype(space))
 

@@ -99,10 +99,13 @@ def _link(file: Path, name: Path) -> None:
     if name.exists() and name.samefile(file):
         return  # Renaming one name of a file to another one of it does nothing.
     try:
-        os.link(file, part)
-    except OSError:
-        shutil.copyfile(file, part)
-    os.replace(part, name)
+        try:
+            os.link(file, part)
+        except OSError:
+            shutil.copyfile(file, part)
+        os.replace(part, name)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 class ProgressReporter(Callback):
