@@ -117,7 +117,7 @@ def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path):
         check=True, capture_output=True, text=True,
     )  # fmt: skip
     header, *rows = table.stdout.splitlines()
-    assert header.startswith("environment,agent,runs,steps,mean,mean_low,mean_high,median")
+    assert header.startswith("environment,agent,seeds,steps,evaluations,mean,mean_low,mean_high")
     assert [row.split(",")[:4] for row in rows] == [
         ["tests.faulty:Faulty-v0", agent, "2", "2500"] for agent in ("one", "two")
     ]
