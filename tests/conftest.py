@@ -27,6 +27,7 @@ os.environ["XLA_FLAGS"] = (
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 )
 os.environ["PJRT_NPROC"] = "1"
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # Its threads wait for each other in busy loops.
 
 
 # Commands that tests start hear signals as from a terminal, also where the tests run under nohup.

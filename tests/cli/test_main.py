@@ -1,5 +1,4 @@
 import json
-import os
 import subprocess
 import sys
 
@@ -69,12 +68,14 @@ def test_mistakes_are_reported_before_jax_is_loaded(args, tmp_path):
         "doctor",
     ],
 )
-def test_every_command_explains_each_option_with_its_default(command):
-    done = hyperaction(*command.split(), "--help", env={**os.environ, "COLUMNS": "80"})
-    assert done.returncode == 0
-    options = [line for line in done.stdout.splitlines() if line.startswith("  --")]
+def test_every_command_explains_each_option_with_its_default(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit, match="0"):
+        main([*command.split(), "--help"])
+    printed = capsys.readouterr().out
+    options = [line for line in printed.splitlines() if line.startswith("  --")]
     assert options
-    assert done.stdout.count("(default:") == len(options)
+    assert printed.count("(default:") == len(options)
 
 
 @pytest.mark.parametrize(
@@ -121,13 +122,20 @@ def test_every_command_explains_each_option_with_its_default(command):
         (["atari-figures", "--published", "--out", "/dev/null/here"], "Not a directory"),
     ],
 )
-def test_a_mistake_is_reported_in_one_line(args, message, tmp_path):
-    done = hyperaction(*args, cwd=tmp_path)
-    assert done.returncode in (1, 2)
-    assert message in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert done.stdout == "" or "training" in done.stdout
+def test_a_mistake_is_reported_in_one_line(args, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(args) in (1, 2)
+    printed, error = capsys.readouterr()
+    assert message in error
+    assert error.count("\n") == 1
+    assert printed == "" or "training" in printed
     assert not list(tmp_path.iterdir())
+
+
+def test_a_process_ends_with_the_code_of_its_mistake(tmp_path):
+    done = hyperaction("table", "nowhere", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "hyperaction: no run with an evaluation found in nowhere\n"
 
 
 def test_no_command_at_all_shows_the_help():

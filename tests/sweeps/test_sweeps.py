@@ -35,8 +35,6 @@ hidden = [8]
 loggers = []
 [agents.one]
 agent = "hgqn"
-[agents.two]
-rank = 2
 """
 
 
@@ -63,7 +61,7 @@ def wait_for(condition, process, seconds=120):
         time.sleep(0.02)
 
 
-def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path):
+def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path, capsys):
     out = tmp_path / "sweep"
     cell = out / "tests.faulty-Faulty-v0" / "one" / "seed-0"
     # A cell that dies is taken up again, unless that is too often.
@@ -96,7 +94,7 @@ def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path):
     finish(process)
     code, stdout, stderr = finish(sweep(out, *long))
     assert (code, stderr) == (0, ""), stdout
-    assert "4 of 4 runs are done" in stdout
+    assert "2 of 2 runs are done" in stdout
     (cell / "progress.json").unlink()  # Which nothing depends on.
     code, again, _ = finish(sweep(out, *long))
     assert code == 0
@@ -106,21 +104,17 @@ def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path):
     assert "holds a run of other settings: phase_steps was 500, now 600" in stderr
     whole = tmp_path / "whole"
     command = [
-        sys.executable, "-m", "hyperaction", "train", "tests.faulty:Faulty-v0", "--steps", "2500",
-        "--phase-steps", "500", "--evaluation-steps", "20", "--learning-starts", "80",
-        "--hidden", "8", "--loggers", "--out", str(whole),
+        "train", "tests.faulty:Faulty-v0", "--steps", "2500", "--phase-steps", "500",
+        "--evaluation-steps", "20", "--learning-starts", "80", "--hidden", "8", "--loggers",
+        "--out", str(whole),
     ]  # fmt: skip
-    subprocess.run(command, check=True, capture_output=True)
+    assert main(command) == 0
     assert metrics(cell) == metrics(whole)
-    table = subprocess.run(
-        [sys.executable, "-m", "hyperaction", "table", str(out), "--format", "csv"],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
-    header, *rows = table.stdout.splitlines()
+    capsys.readouterr()
+    assert main(["table", str(out), "--format", "csv"]) == 0
+    header, row = capsys.readouterr().out.splitlines()
     assert header.startswith("environment,agent,seeds,steps,evaluations,mean,mean_low,mean_high")
-    assert [row.split(",")[:4] for row in rows] == [
-        ["tests.faulty:Faulty-v0", agent, "2", "2500"] for agent in ("one", "two")
-    ]
+    assert row.split(",")[:4] == ["tests.faulty:Faulty-v0", "one", "2", "2500"]
 
 
 @pytest.mark.parametrize(
