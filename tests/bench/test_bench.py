@@ -36,7 +36,8 @@ def test_the_maximise_benchmark_measures_every_case(tmp_path):
 
 def test_the_train_benchmark_splits_a_step(tmp_path):
     args = ["train", "--ranks", "1", "--steps", "20", "--repeats", "1"]
-    printed = bench(*args, "--peer-steps", "0", "--out", str(tmp_path))
+    skipped = ["--peer-steps", "0", "--overlap-steps", "0"]
+    printed = bench(*args, *skipped, "--out", str(tmp_path))
     found = json.loads((tmp_path / "train.json").read_text())
     shares = {name: share for name, share in found["split"]["1"].items() if name != "milliseconds"}
     assert set(shares) == {"environment", "update", "acting", "replay", "logging", "rest"}

@@ -93,10 +93,12 @@ class BenchTrain(Bench):
     """Environment steps per measurement."""
     repeats: int = 8
     """Measurements; the fastest counts."""
+    overlap_steps: int = 1_000
+    """Environment steps per measurement of `overlap`, on all cores; 0 skips it."""
     peer_steps: int = 1_500
     """Environment steps per measurement of a peer; 0 skips them."""
     peer_repeats: int = 2
-    """Measurements of each peer; the fastest counts."""
+    """Measurements of each peer and of `overlap`; the fastest counts."""
     out: Path = Path("results/bench-train")
     """The directory for the results."""
 
@@ -105,6 +107,7 @@ class BenchTrain(Bench):
             self,
             steps=(10, MANY),
             repeats=(1, MANY),
+            overlap_steps=(0, MANY),
             peer_steps=(0, MANY),
             peer_repeats=(1, MANY),
         )

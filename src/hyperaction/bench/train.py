@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hyperaction.agents.presets import config_for
 from hyperaction.agents.q_learning import QLearningAgent
+from hyperaction.bench import overlap
 from hyperaction.bench.clock import child, fastest_splits, timed, warm_up
 from hyperaction.bench.peers import OnProgress, speeds
 from hyperaction.bench.settings import BenchTrain
@@ -57,11 +58,13 @@ def run(settings: BenchTrain, on_progress: OnProgress) -> dict[str, Any]:
     logging = _logging(first)
     on_progress("memory and the first update")
     starts = {rank: _start(rank) for rank in settings.ranks}
+    overlaps = overlap.gains(settings.overlap_steps, settings.peer_repeats, on_progress)
     peers = speeds(WORKER, PEERS, settings.peer_steps, settings.peer_repeats, on_progress)
     return {
         "split": {str(rank): _shares(splits[rank], acting[rank], logging) for rank in splits},
         "floor": floor,
         "starts": {str(rank): start for rank, start in starts.items()},
+        "overlap": overlaps,
         "peers": peers,
     }
 

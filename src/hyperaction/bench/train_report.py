@@ -7,9 +7,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from hyperaction.bench.peers import OWN
 from hyperaction.bench.report import compare_peers, show_breakdown
 from hyperaction.bench.settings import BenchTrain
-from hyperaction.bench.train import run
+from hyperaction.bench.train import ENV, run
 
 PARTS = ("environment", "update", "acting", "replay", "logging", "rest")
 
@@ -46,4 +47,14 @@ def sentences(results: dict[str, Any]) -> list[str]:
             f"Rank {rank}: {start['seconds']:.1f} s from the command to the first update, "
             f"{start['seconds again']:.1f} s the second time, {start['gigabytes']:.2f} GB at most."
         )
-    return [*lines, *compare_peers(results["peers"], "at rank 1")]
+    for env, speeds in results["overlap"].items():
+        lines.append(
+            f"Overlap in {env}: {speeds['on'] / speeds['off']:.2f} times the steps "
+            f"({speeds['off']:.0f} and {speeds['on']:.0f} per second, on all cores)."
+        )
+    lines += compare_peers(results["peers"], "at rank 1")
+    overlapped = results["overlap"].get(ENV, {}).get("on")
+    if results["peers"] and overlapped:
+        own = {**results["peers"], OWN: overlapped}
+        lines += compare_peers(own, "at rank 1 with overlap, by the clock")
+    return lines

@@ -44,7 +44,7 @@ def run(
         limit = f"{config.env_timeout:g} s (--env-timeout)"
         return EnvironmentFaultError(f"the environment's {call} took more than {limit}")
 
-    _use_one_thread()
+    use_one_thread()
     gc.set_threshold(GARBAGE_THRESHOLD)
     url = url_of(config.out)
     if not url and config.out.exists() and not config.out.is_dir():
@@ -113,7 +113,7 @@ GARBAGE_THRESHOLD = 100_000
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 
 
-def _use_one_thread() -> None:
+def use_one_thread() -> None:
     """Before JAX computes anything: results are the same on any number of cores.
 
     A run can so be resumed elsewhere, and with networks of this size threads gain nothing.

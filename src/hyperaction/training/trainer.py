@@ -233,8 +233,9 @@ class Trainer:
         observed = (self.env.observation, self.env.mask)
         overlap = self.config.overlap
         if and_act and overlap:
-            # Known before the update begins, which then runs while the environment steps.
-            self.next_greedy = self.compiled.act(self.state, *observed).block_until_ready()
+            # Computed before the update, which then runs while the environment steps. Neither is
+            # waited for: a random action needs no greedy one.
+            self.next_greedy = self.compiled.act(self.state, *observed)
         if and_act and not overlap:
             self.state, info, self.next_greedy = self.compiled.update_and_act(
                 self.state, batch, *observed
