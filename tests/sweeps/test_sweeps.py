@@ -27,7 +27,7 @@ GRID = """
 environments = ["tests.faulty:Faulty-v0"]
 seeds = 2
 [options]
-steps = 1500
+steps = 1000
 phase-steps = 500
 evaluation-steps = 20
 learning-starts = 80
@@ -78,7 +78,7 @@ def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path, cap
     assert "the run ended suddenly in the environment's step" in stdout
     assert stderr == "hyperaction: 1 runs failed, see above\n"
     # Repaired, it resumes; stopped in the middle, all cells save.
-    long = ("--steps", "2500")
+    long = ("--steps", "1500")
     process = sweep(out, *long)
     wait_for(lambda: read_progress(cell).step > 600, process)
     process.send_signal(signal.SIGINT)
@@ -104,7 +104,7 @@ def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path, cap
     assert "holds a run of other settings: phase_steps was 500, now 600" in stderr
     whole = tmp_path / "whole"
     command = [
-        "train", "tests.faulty:Faulty-v0", "--steps", "2500", "--phase-steps", "500",
+        "train", "tests.faulty:Faulty-v0", "--steps", "1500", "--phase-steps", "500",
         "--evaluation-steps", "20", "--learning-starts", "80", "--hidden", "8", "--loggers",
         "--out", str(whole),
     ]  # fmt: skip
@@ -114,7 +114,7 @@ def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path, cap
     assert main(["table", str(out), "--format", "csv"]) == 0
     header, row = capsys.readouterr().out.splitlines()
     assert header.startswith("environment,agent,seeds,steps,evaluations,mean,mean_low,mean_high")
-    assert row.split(",")[:4] == ["tests.faulty:Faulty-v0", "one", "2", "2500"]
+    assert row.split(",")[:4] == ["tests.faulty:Faulty-v0", "one", "2", "1500"]
 
 
 @pytest.mark.parametrize(
