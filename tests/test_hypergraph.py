@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import jax.numpy as jnp
@@ -58,6 +59,84 @@ def test_complete_has_every_hyperedge_up_to_its_rank(sizes, data):
 def test_the_highest_order_is_one_hyperedge_of_all_vertices():
     assert Hypergraph.of_orders((3, 3, 2), (HIGHEST,)).edges == ((0, 1, 2),)
     assert Hypergraph.of_orders((3, 2), (1, 2, HIGHEST)) == Hypergraph.complete((3, 2), 2)
+
+
+forests = st.integers(1, 9).flatmap(
+    lambda n: st.tuples(*(st.integers(-1, vertex - 1) for vertex in range(n)))
+)
+
+
+@given(forests, st.integers(1, 4), st.randoms())
+def test_a_tree_joins_every_vertex_with_its_nearest_ancestors(parents, rank, random):
+    n = len(parents)
+    renamed = random.sample(range(n), n)  # Parents may come after their children.
+    moved = [None] * n
+    for vertex, parent in enumerate(parents):
+        moved[renamed[vertex]] = None if parent < 0 else renamed[parent]
+    expected = set()
+    for vertex in range(n):
+        line = [vertex]
+        while moved[line[-1]] is not None:
+            line.append(moved[line[-1]])
+        expected |= {frozenset(line[:length]) for length in range(1, rank + 1)}
+    found = Hypergraph.from_tree((2,) * n, moved, rank)
+    assert set(map(frozenset, found.edges)) == expected
+    assert [len(edge) for edge in found.edges] == sorted(map(len, found.edges))
+
+
+@given(st.lists(st.permutations(range(6)), max_size=3), st.integers(0, 6), st.integers(1, 4))
+def test_chains_join_consecutive_vertices(orders, length, rank):
+    chains = [order[:length] for order in orders]
+    expected = {frozenset([vertex]) for vertex in range(6)}
+    for chain in chains:
+        for start in range(length):
+            expected |= {
+                frozenset(chain[start:stop])
+                for stop in range(start + 1, length + 1)
+                if stop - start <= rank
+            }
+    found = Hypergraph.from_chains((2,) * 6, chains, rank)
+    assert set(map(frozenset, found.edges)) == expected
+
+
+@pytest.mark.parametrize("shape", [(1,), (5,), (2, 3), (3, 1), (2, 3, 2)])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_a_grid_joins_neighbours_in_a_row(shape, rank):
+    places = list(itertools.product(*map(range, shape)))
+    expected = {frozenset([vertex]) for vertex in range(len(places))}
+    for place, axis in itertools.product(places, range(len(shape))):
+        for length in range(1, rank):
+            ends = [*place[:axis], place[axis] + length, *place[axis + 1 :]]
+            if ends[axis] < shape[axis]:
+                row = [
+                    (*place[:axis], step, *place[axis + 1 :])
+                    for step in range(place[axis], ends[axis] + 1)
+                ]
+                expected.add(frozenset(map(places.index, row)))
+    found = Hypergraph.grid((2,) * len(places), shape, rank)
+    assert set(map(frozenset, found.edges)) == expected
+
+
+@pytest.mark.parametrize(
+    ("family", "args", "message"),
+    [
+        ("from_tree", ((2, 2), [-1]), "parents has 1 entry for 2 vertices; give"),
+        ("from_tree", ((2, 2), [-1, 2]), "vertex 1 has the parent 2; allowed are 0"),
+        ("from_tree", ((2, 2), [-1, 0.5]), "parent 0.5 is not a whole number"),
+        ("from_tree", ((2,) * 4, [-1, 2, 3, 2]), "parents: vertex . is its own anc"),
+        ("from_tree", ((2,), [0]), "parents: vertex 0 is its own ancestor"),
+        ("from_tree", ((2, 2), [-1, 0], 0), "rank 0 on 2 vertices; allowed are 1"),
+        ("from_tree", ((2,) * 2000, range(-1, 1999), -1), "up to 4,000,000 hyperedg"),
+        ("from_chains", ((2, 2), [0]), "chain 0 is 0, a number; a chain is vertices"),
+        ("from_chains", ((2, 2), [[0, 2]]), "chain 0 names vertex 2; allowed are 0"),
+        ("from_chains", ((2, 2), [[0, 1, 0]]), "chain 0 names a vertex twice"),
+        ("grid", ((2,) * 6, (2, 2)), r"shape \(2, 2\) is not that of 6 vertices"),
+        ("grid", ((2,) * 6, (-2, -3)), "its lengths must be at least 1"),
+    ],
+)
+def test_what_is_no_tree_chain_or_grid_is_refused_by_name(family, args, message):
+    with pytest.raises(ValueError, match=message):
+        getattr(Hypergraph, family)(*args)
 
 
 def test_hypergraphs_with_the_same_hyperedges_are_equal_and_hash_alike():

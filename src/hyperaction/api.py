@@ -31,6 +31,7 @@ from hyperaction.training.config import default_preset
 from hyperaction.training.episodes import Episode
 from hyperaction.training.evaluator import Evaluator
 from hyperaction.training.interrupts import stoppable
+from hyperaction.training.kinematic import with_kinematic_edges
 from hyperaction.training.loop import train
 from hyperaction.training.trainer import Trainer
 
@@ -72,6 +73,7 @@ class BaseAgent:
         raw = make_env(env) if isinstance(env, str) else env
         real = config.continuous
         actions = actions_of(env_id, _action_space(raw), bins, action_shape, real_actions=real)
+        config, _ = with_kinematic_edges(config, env, len(actions.sizes))
         self._begin(_environments(raw, actions), config, seed)
 
     def _begin(self, env: Environments, config: AgentConfig, seed: int) -> None:

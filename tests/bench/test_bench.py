@@ -27,7 +27,11 @@ def test_the_maximise_benchmark_measures_every_case(tmp_path):
         assert {row["way"] for row in rows["large"]} == {"ascent", "branch-and-bound"}
     assert all(row["largest loss"] < 0.005 for row in rows["large"])
     assert len({row["series"] for row in rows["growth"]}) == 4
-    assert (tmp_path / "maximise-growth.png").read_bytes().startswith(b"\x89PNG")
+    for size in (3, 5):  # Bands of the widths 1, 2 and so on.
+        widths = [row["width"] for row in rows["width"] if row["sub-actions"] == size]
+        assert widths == list(range(1, len(widths) + 1))
+    for figure in ("maximise-growth.png", "maximise-width.png"):
+        assert (tmp_path / figure).read_bytes().startswith(b"\x89PNG")
     assert "The exact maximum of a batch" in printed
     if HAS_KERNEL:
         assert rows["kernels"] == {"set": "baseline", "used": ["eliminate", "search"]}

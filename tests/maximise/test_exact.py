@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from hyperaction import Hypergraph
 from hyperaction.bench.maximise import toulbar_optima
+from hyperaction.bench.treewidth import body
 from tests.maximise.problems import KINDS, assert_best, plan, random_mask, slow_allowed
 from tests.strategies import (
     NEEDS_KERNEL,
@@ -53,13 +54,14 @@ def test_exact_ways_obey_masks_on_hyperedges(kind, way, hypergraph, seed, share)
     [
         (Hypergraph.complete((5,) * 8, 2), None),
         (Hypergraph.complete((4,) * 7, 3), None),
+        (body(), None),
         (Hypergraph((3,) * 40, [(v, v + 1) for v in range(39)]), None),
         (Hypergraph((4,) * 25, [(v, v + 1) for v in range(24) if v % 5 < 4]
                     + [(v, v + 5) for v in range(20)]), None),
         pytest.param(Hypergraph.complete((3,) * 14, 2), "branch-and-bound", marks=NEEDS_KERNEL),
         pytest.param(Hypergraph.complete((5,) * 12, 2), "ascent", marks=NEEDS_KERNEL),
     ],
-    ids=["ant-r2", "seven-r3", "chain-40", "grid-5x5", "bnb-14", "ascent-12"],
+    ids=["ant-r2", "seven-r3", "body-38", "chain-40", "grid-5x5", "bnb-14", "ascent-12"],
 )  # fmt: skip
 def test_large_problems_agree_with_another_exact_solver(hypergraph, way):
     outputs = outputs_for(hypergraph, (3,), 4) / 10
@@ -107,3 +109,34 @@ def test_one_large_table_is_maximised_exactly():
     np.testing.assert_array_equal(
         np.ravel_multi_index(np.asarray(actions).T, sizes), [77, 2**20 + 5]
     )
+
+
+def best_of_tree(hypergraph, parents, outputs):
+    """The largest sum of the tables of vertices and of parents with children, leaves first.
+
+    Children come after their parents.
+    """
+    tables = {
+        edge: outputs[part].astype(float).reshape(hypergraph.table_shape(edge))
+        for edge, part in zip(hypergraph.edges, hypergraph.slices, strict=True)
+    }
+    worth = [tables[vertex,].copy() for vertex in range(len(parents))]
+    for vertex in reversed(range(1, len(parents))):
+        pair = tables[parents[vertex], vertex]  # One row for each sub-action of the parent.
+        worth[parents[vertex]] += [max(row + worth[vertex]) for row in pair]
+    return max(worth[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("legs", [1, 4, 37])
+def test_a_tree_of_38_vertices_is_maximised_exactly(kind, legs):
+    parents = [-1, *(max(0, vertex - legs) for vertex in range(1, 38))]
+    hypergraph = Hypergraph.from_tree((5,) * 38, parents)
+    best = plan(hypergraph, kind=kind)
+    assert (best.name, best.exact, best.width) == ("elimination", True, 1)
+    outputs = np.random.default_rng(legs).normal(size=(3, hypergraph.num_outputs))
+    values, actions = best.value_and_action(outputs.astype(np.float32))
+    expected = [best_of_tree(hypergraph, parents, one) for one in outputs]
+    np.testing.assert_allclose(values, expected, rtol=1e-5)
+    chosen = hypergraph.representation(outputs, np.asarray(actions)).sum(axis=-1)
+    np.testing.assert_allclose(chosen, expected, rtol=1e-5)

@@ -1,7 +1,7 @@
 """Which way the planner takes, and why."""
 
 import math
-from itertools import combinations
+from itertools import combinations, permutations
 
 import jax
 import pytest
@@ -15,9 +15,10 @@ from hyperaction.maximise.program import (
     elimination_order,
     least_work,
     message_sizes,
+    order_of,
 )
-from tests.maximise.problems import plan
-from tests.strategies import hypergraphs
+from tests.maximise.problems import KINDS, plan
+from tests.strategies import HAS_KERNEL, hypergraphs
 
 
 @pytest.mark.parametrize(
@@ -113,3 +114,55 @@ def test_the_least_fill_is_that_of_counting_every_pair(hypergraph):
         return fill, size, vertex
 
     assert _least_fill(hypergraph, graph) == min(graph, key=key)
+
+
+def slow_treewidth(hypergraph):
+    """The least width of any order, by trying all of them."""
+    return min(
+        slow_width(hypergraph, order) for order in permutations(range(hypergraph.num_vertices))
+    )
+
+
+def slow_width(hypergraph, order):
+    """The most vertices that share a table with the vertex that goes, itself not counted."""
+    scopes, width = [set(edge) for edge in hypergraph.edges], 0
+    for vertex in order:
+        merged = set().union(*(scope for scope in scopes if vertex in scope)) - {vertex}
+        scopes = [*(scope for scope in scopes if vertex not in scope), merged]
+        width = max(width, len(merged))
+    return width
+
+
+@given(hypergraphs())
+def test_the_width_is_that_of_the_planned_order_and_never_below_the_treewidth(hypergraph):
+    treewidth = slow_treewidth(hypergraph)
+    order = elimination_order(hypergraph)
+    in_jax = plan(hypergraph, way="elimination", kind="jax")
+    assert in_jax.width == slow_width(hypergraph, order) >= treewidth
+    if HAS_KERNEL:
+        native = plan(hypergraph, way="elimination")
+        assert native.width == slow_width(hypergraph, order_of(native.way.steps)) >= treewidth
+    assert (plan(hypergraph, way="components").width or 0) >= treewidth
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("hypergraph", "width"),
+    [
+        (Hypergraph.from_tree((5,) * 38, [(v - 1) // 2 if v else -1 for v in range(38)]), 1),
+        (Hypergraph.from_tree((3,) * 38, [v - 1 for v in range(38)], rank=4), 3),
+        (Hypergraph.from_chains((4,) * 6, [range(6)], rank=6), 5),
+        (Hypergraph.grid((2,) * 40, (4, 10)), 4),
+        (Hypergraph.complete((5,) * 8, 2), 7),
+        (Hypergraph((5,) * 7, [(0, 1, 2), (3, 4), (4, 5), (6,)]), 2),
+    ],
+)
+def test_explain_shows_the_width(hypergraph, width, kind):
+    best = plan(hypergraph, kind=kind)
+    assert (best.exact, best.width) == (True, width)
+    assert f" adds per state, width {width}): " in best.explain()
+
+
+def test_ways_that_eliminate_nothing_have_no_width():
+    assert maximiser(Hypergraph.complete((5,) * 17, 2), way="ascent").width is None
+    assert maximiser(Hypergraph.complete((5,) * 4, 1)).width is None

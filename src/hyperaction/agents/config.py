@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from hyperaction.agents.q_learning import QLearningAgent
 
 
+KINEMATIC = "kinematic"
+"""What `edges` has for the hyperedges of a robot's joints, until its environment is known."""
+
+
 @dataclass(frozen=True)
 class AgentConfig(ABC):
     """What the trainer needs to know of any agent."""
@@ -108,7 +112,8 @@ class QLearningConfig(AgentConfig):
     orders: tuple[int, ...] = (1,)
     """Orders of the hyperedges; -1 is the highest."""
     edges: tuple[str, ...] = ()
-    """Hyperedges given one by one instead, such as 0 1 2 0,2."""
+    """Hyperedges given one by one instead, such as 0 1 2 0,2; kinematic stands for those of a
+    robot's joints."""
     mixer: str | Any = field(
         default="sum", metadata={"names": "hyperaction.mixers:MIXERS", "type": str}
     )
@@ -155,12 +160,17 @@ class QLearningConfig(AgentConfig):
                 given = f"`rank` {highest}, " if is_rank else ""
                 orders = " ".join(map(str, self.orders))
                 raise SettingError(f"{given}`orders` {orders}: {error}") from None
+        if KINEMATIC in self.edges:
+            raise SettingError(
+                "`edges` kinematic stands for hyperedges of a robot; make the agent with its "
+                "environment"
+            )
         try:
             edges = [[int(vertex) for vertex in edge.split(",")] for edge in self.edges]
         except ValueError:
             raise SettingError(
                 f"`edges` {' '.join(self.edges)}: a hyperedge is vertices joined by commas, "
-                f"such as 0,3"
+                f"such as 0,3, or kinematic"
             ) from None
         return Hypergraph(sizes, edges)
 

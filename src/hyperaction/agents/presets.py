@@ -111,8 +111,10 @@ def _with_edges(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Python has tuples for what the command line writes with commas."""
     if "edges" not in changes:
         return dict(changes)
+    given = changes["edges"]
     edges = tuple(
-        edge if isinstance(edge, str) else ",".join(map(str, edge)) for edge in changes["edges"]
+        edge if isinstance(edge, str) else ",".join(map(str, edge))
+        for edge in ([given] if isinstance(given, str) else given)
     )
     return {**changes, "edges": edges}
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperaction import kernels
+from hyperaction.bench import treewidth
 from hyperaction.bench.clock import fastest
 from hyperaction.bench.settings import BenchMaximise
 from hyperaction.hypergraph import Hypergraph
@@ -41,6 +42,7 @@ def cases() -> dict[str, Hypergraph]:
         "chain of 40": Hypergraph((5,) * 40, [(v, v + 1) for v in range(39)]),
         "star of 40": Hypergraph((5,) * 40, [(0, v) for v in range(1, 40)]),
         "tree of 40": Hypergraph((5,) * 40, [((v - 1) // 2, v) for v in range(1, 40)]),
+        "body of 38": treewidth.body(),
     }
 
 
@@ -65,7 +67,9 @@ def run(settings: BenchMaximise, say: Say) -> dict[str, list[Row]]:
         say(name)
         large += _large_rows(name, hypergraph, settings)
     say("growth")
-    return {"exact": exact, "large": large, "growth": _growth(settings)}
+    growth = _growth(settings)
+    say("treewidth")
+    return {"exact": exact, "large": large, "growth": growth, "width": treewidth.measure(settings)}
 
 
 def peak_adds_per_second(repeats: int) -> float:

@@ -26,10 +26,11 @@ def main(settings: BenchMaximise, console: Console) -> None:
     in_use = kernels_in_use()
     file = write_json(settings.out / "maximise.json", {**rows, "kernels": in_use})
     figure = draw_growth(rows["growth"], settings.out)
+    widths = draw_width(rows["width"], settings.out)
     console.print(exact_table(rows["exact"]))
     console.print(large_table(rows["large"]))
     console.print(kernels_sentence(in_use), highlight=False)
-    console.print(f"Written: {file} {figure}", soft_wrap=True)
+    console.print(f"Written: {file} {figure} {widths}", soft_wrap=True)
 
 
 def exact_table(rows: Rows) -> Table:
@@ -94,3 +95,27 @@ def draw_growth(rows: Rows, out: Path) -> Path:
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("microseconds per state")
     return save(figure, out / "maximise-growth.png")
+
+
+def draw_width(rows: Rows, out: Path) -> Path:
+    """The time per state by treewidth."""
+    figure = Figure(figsize=(4.2, 3.0), layout="constrained")
+    axis = figure.subplots()
+    series = sorted({row["sub-actions"] for row in rows})
+    for size, colour in zip(series, ("#08519c", "#d94801"), strict=True):
+        points = [row for row in rows if row["sub-actions"] == size]
+        axis.plot(
+            [row["width"] for row in points],
+            [row["microseconds per state"] for row in points],
+            marker="o",
+            markersize=3,
+            color=colour,
+            label=f"{size} sub-actions",
+        )
+    axis.set_yscale("log")
+    axis.set_xlabel("treewidth (38 vertices)", fontsize=8)
+    axis.set_ylabel("microseconds per state")
+    axis.grid(alpha=0.3, which="major")
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.legend(frameon=False, fontsize=8)
+    return save(figure, out / "maximise-width.png")

@@ -25,7 +25,7 @@ class BenchMaximise(Bench):
 
     Prints ratios measured in one run: the time of the maximum in forward passes, its throughput
     relative to pytoulbar2 (extra `peers`) and to the limit of the core, and how its cost grows with
-    vertices, sub-actions and rank.
+    vertices, sub-actions, rank and treewidth.
     """
 
     states: int = 64

@@ -81,6 +81,10 @@ class AbstractWay(eqx.Module):
     def solve(self, problem: Problem) -> Solution:
         """The best joint action of each state."""
 
+    def width(self, hypergraph: Hypergraph) -> int | None:
+        """The most other vertices that any vertex is eliminated with, if any vertices are."""
+        return None
+
 
 class Bounded(NamedTuple):
     """A value, its action, and a value that no action exceeds."""
@@ -129,10 +133,21 @@ class Maximiser(eqx.Module):
         """About how many adds one state takes."""
         return self.way.cost
 
+    @property
+    def width(self) -> int | None:
+        """The width of the order that vertices are eliminated in, if they are.
+
+        The largest table is over this many vertices and one more. The treewidth is the smallest
+        width of any order: 1 for trees, one less than the number of vertices for all pairs.
+        """
+        return self.way.width(self.hypergraph)
+
     def explain(self) -> str:
         """Which way was chosen and why, in a sentence."""
         kind = "exact" if self.exact else "approximate"
-        return f"{self.name} ({kind}, about {self.cost:,.0f} adds per state): {self.reason}"
+        width = "" if self.width is None else f", width {self.width}"
+        cost = f"about {self.cost:,.0f} adds per state"
+        return f"{self.name} ({kind}, {cost}{width}): {self.reason}"
 
     def max(
         self,

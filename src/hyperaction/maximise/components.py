@@ -74,3 +74,8 @@ class Components(AbstractWay):
             else:
                 bounded = False
         return Solution(actions, bounds if bounded else None)
+
+    def width(self, hypergraph: Hypergraph) -> int | None:
+        parts = zip(parts_of(hypergraph), self.ways, strict=True)
+        widths = [way.width(part.of(hypergraph)) for part, way in parts]
+        return max((width for width in widths if width is not None), default=None)

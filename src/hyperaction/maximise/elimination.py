@@ -20,6 +20,8 @@ from hyperaction.maximise.program import (
     encoded,
     least_work,
     message_sizes,
+    order_of,
+    width_of,
 )
 
 ENTRIES_AT_ONCE = 2**26
@@ -47,6 +49,9 @@ class Elimination(AbstractWay):
             return JaxElimination(cost=self.cost, order=order).solve(problem)
         return Solution(kernels.eliminate(tables, encoded(problem.hypergraph, self.steps)))
 
+    def width(self, hypergraph: Hypergraph) -> int:
+        return width_of(hypergraph, order_of(self.steps))
+
 
 class JaxElimination(AbstractWay):
     """Vertices are maximised out one after the other, in JAX on any device."""
@@ -70,6 +75,9 @@ class JaxElimination(AbstractWay):
             batch_size=at_once,
         )
         return Solution(one)
+
+    def width(self, hypergraph: Hypergraph) -> int:
+        return width_of(hypergraph, self.order)
 
 
 def plan_elimination(

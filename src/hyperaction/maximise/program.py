@@ -196,6 +196,21 @@ def message_sizes(hypergraph: Hypergraph, order: tuple[int, ...]) -> list[int]:
     return sizes
 
 
+def order_of(steps: tuple[Step, ...]) -> tuple[int, ...]:
+    """The order in which a program eliminates vertices, those it conditions on last."""
+    return _vertices(tuple(sorted(steps, key=lambda step: step.conditions)))
+
+
+def width_of(hypergraph: Hypergraph, order: tuple[int, ...]) -> int:
+    """The induced width of an order: the most neighbours that a vertex has when it goes."""
+    graph = _graph(hypergraph)
+    width = 0
+    for vertex in order:
+        width = max(width, len(graph[vertex]))
+        _remove(graph, vertex, join=True)
+    return width
+
+
 @dataclass
 class Table:
     """A table in the arena: its vertices, slowest axis first, and where it starts."""

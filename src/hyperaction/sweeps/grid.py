@@ -7,11 +7,12 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hyperaction.agents.config import AgentConfig
 from hyperaction.arguments import ArgumentError
 from hyperaction.errors import unknown
 from hyperaction.replay.buffer import replay_bytes
@@ -139,7 +140,7 @@ def check_same(cells: list[Cell], out: Path) -> dict[Cell, str]:
         there = out / cell.name
         if url_of(out) is None and (there / "config.json").exists():
             try:
-                check_same_settings(there, cell.config.as_dict())
+                check_same_settings(there, _with_edges(cell.config).as_dict())
             except UnreadableError as error:
                 damaged[cell] = str(error)
     return damaged
@@ -160,12 +161,22 @@ def check_fits(name: str, cells: list[Cell]) -> int:
                 made[key] = config.make_env()
                 made[key].close()
             env = made[key]
-            config.agent_config.hypergraph(env.sizes)
+            _with_edges(config).agent_config.hypergraph(env.sizes)
             size = config.config.buffer_size
             most = max(most, replay_bytes(size, env, len(env.sizes)))
         except (ValueError, RuntimeError) as error:
             raise ArgumentError(f"{name}, {cell.name}: {error}") from None
     return most
+
+
+def _with_edges(config: TrainConfig) -> TrainConfig:
+    """The run with the hyperedges of its robot written out, where its agent asks for them."""
+    return replace(config, config=_agent_config(replace(config, seed=0)))
+
+
+@cache
+def _agent_config(config: TrainConfig) -> AgentConfig:
+    return config.with_kinematic_edges()[0].config
 
 
 MAX_SEEDS = 10_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -139,6 +140,21 @@ class TrainConfig:
             return Single(self.make_env(guard))
         limit = self.max_episode_steps
         return make_vector(self.env, self.num_envs, self.make_env, guard, limit)
+
+    def with_kinematic_edges(self, env: Factored | None = None) -> tuple[TrainConfig, str]:
+        """The run with a robot's hyperedges written out, and its joints; see `training.kinematic`.
+
+        Without an environment, one is made where it is needed.
+        """
+        from hyperaction.training.kinematic import is_asked_for, with_kinematic_edges
+
+        if not is_asked_for(self.config):
+            return self, ""
+        if env is None:
+            with closing(self.make_env()) as made:
+                return self.with_kinematic_edges(made)
+        config, joints = with_kinematic_edges(self.config, env.env, len(env.sizes))
+        return replace(self, config=config), joints
 
     def as_dict(self) -> dict[str, Any]:
         """Every setting that changes results, ready for JSON."""

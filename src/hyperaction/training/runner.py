@@ -59,6 +59,9 @@ def run(
     with ExitStack() as held:
         watchdog = held.enter_context(Watchdog(config.env_timeout, late))
         env = config.make_env(watchdog)
+        config, joints = config.with_kinematic_edges(env)
+        if joints:
+            on_message(f"joints: {joints}")
         hypergraph = config.agent_config.hypergraph(env.sizes)
         if hypergraph is not None and hypergraph.num_edges > MANY_EDGES:
             on_message(

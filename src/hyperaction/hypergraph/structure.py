@@ -1,9 +1,8 @@
-"""The structure of an action space: vertices, hyperedges and where their values live."""
+"""What a hypergraph is, and how actions index its outputs."""
 
 from __future__ import annotations
 
 import math
-import operator
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,17 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hyperaction.hypergraph.checks import (
+    MAX_EDGES,
+    MAX_STRIDES,
+    braced,
+    check_last_axis,
+    checked_edges,
+    checked_order,
+    checked_sizes,
+    count_of,
+)
+from hyperaction.hypergraph.families import chain_edges, grid_edges, tree_edges
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-HIGHEST = -1
-"""The order that stands for the hyperedge of all vertices, whatever their number."""
-
-MAX_EDGES = 1_000_000
-"""Complete hypergraphs grow combinatorially; past this one was surely not meant."""
-
-MAX_STRIDES = 2**27
-"""The most vertices times hyperedges that are indexed: half a gigabyte of strides."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,23 +45,23 @@ class Hypergraph:
     edges: tuple[tuple[int, ...], ...]
 
     def __init__(self, sizes: Iterable[int], edges: Iterable[Iterable[int]]) -> None:
-        checked_sizes = _checked_sizes(sizes)
-        object.__setattr__(self, "sizes", checked_sizes)
-        object.__setattr__(self, "edges", _checked_edges(checked_sizes, edges))
+        sizes = checked_sizes(sizes)
+        object.__setattr__(self, "sizes", sizes)
+        object.__setattr__(self, "edges", checked_edges(sizes, edges))
 
     @classmethod
     def complete(cls, sizes: Iterable[int], rank: int) -> Hypergraph:
         """All hyperedges of the orders 1 to `rank`: the paper's union of c-complete hypergraphs."""
-        sizes = _checked_sizes(sizes)
-        rank = _checked_order(rank, len(sizes), "rank")
+        sizes = checked_sizes(sizes)
+        rank = checked_order(rank, len(sizes), "rank")
         return cls.of_orders(sizes, range(1, rank + 1))
 
     @classmethod
     def of_orders(cls, sizes: Iterable[int], orders: Iterable[int]) -> Hypergraph:
         """All hyperedges of the given orders; the order -1 is the hyperedge of all vertices."""
-        sizes = _checked_sizes(sizes)
+        sizes = checked_sizes(sizes)
         n = len(sizes)
-        chosen = sorted({_checked_order(order, n, "order") for order in orders})
+        chosen = sorted({checked_order(order, n, "order") for order in orders})
         if not chosen:
             raise ValueError(f"no orders given; allowed are 1 to {n}, and -1 for the highest")
         count = sum(math.comb(n, order) for order in chosen)
@@ -69,6 +71,49 @@ class Hypergraph:
                 f"{MAX_EDGES:,} allowed; choose lower orders or give the hyperedges by hand"
             )
         return cls(sizes, (edge for order in chosen for edge in combinations(range(n), order)))
+
+    @classmethod
+    def from_tree(
+        cls, sizes: Iterable[int], parents: Iterable[int | None], rank: int = 2
+    ) -> Hypergraph:
+        """Every vertex by itself, and with its nearest ancestors in a tree, up to `rank` in a row.
+
+        Elimination is exact on any such tree, at a cost that grows linearly with its vertices.
+
+        Args:
+            sizes: The number of sub-actions of each vertex.
+            parents: The parent of each vertex; None or -1 for a root, of which there may be many.
+            rank: The most vertices of a hyperedge: 2 joins parents and children.
+        """
+        sizes = checked_sizes(sizes)
+        return cls(sizes, tree_edges(len(sizes), parents, rank))
+
+    @classmethod
+    def from_chains(
+        cls, sizes: Iterable[int], chains: Iterable[Iterable[int]], rank: int = 2
+    ) -> Hypergraph:
+        """Every vertex by itself, and up to `rank` consecutive vertices of each chain.
+
+        Args:
+            sizes: The number of sub-actions of each vertex.
+            chains: Vertices in a row, such as a leg's joints; chains may share vertices, and a
+                vertex may be in none.
+            rank: The most vertices of a hyperedge: 2 joins neighbours.
+        """
+        sizes = checked_sizes(sizes)
+        return cls(sizes, chain_edges(len(sizes), chains, rank))
+
+    @classmethod
+    def grid(cls, sizes: Iterable[int], shape: Iterable[int], rank: int = 2) -> Hypergraph:
+        """Every vertex by itself, and up to `rank` neighbours in a row along each axis of a grid.
+
+        Args:
+            sizes: The number of sub-actions of each vertex, the last axis changing fastest.
+            shape: The grid's length along each of its axes.
+            rank: The most vertices of a hyperedge: 2 joins neighbours.
+        """
+        sizes = checked_sizes(sizes)
+        return cls(sizes, grid_edges(len(sizes), shape, rank))
 
     @property
     def num_vertices(self) -> int:
@@ -142,7 +187,7 @@ class Hypergraph:
         """
         if not hasattr(actions, "__array_namespace__"):
             actions = np.asarray(actions)
-        _check_last_axis("actions", actions, self.num_vertices, "one per vertex")
+        check_last_axis("actions", actions, self.num_vertices, "one per vertex")
         if isinstance(actions, np.ndarray):
             self._check_range(actions)
             actions = actions.astype(np.int32)
@@ -156,7 +201,7 @@ class Hypergraph:
         """
         if not hasattr(outputs, "__array_namespace__"):
             outputs = np.asarray(outputs)
-        _check_last_axis("outputs", outputs, self.num_outputs, "one per output")
+        check_last_axis("outputs", outputs, self.num_outputs, "one per output")
         indices = self.indices(actions)
         if isinstance(outputs, np.ndarray) and not isinstance(indices, np.ndarray):
             outputs = indices.__array_namespace__().asarray(outputs)
@@ -186,7 +231,7 @@ class Hypergraph:
     def __str__(self) -> str:
         lines = [self._summary()]
         for order in sorted({len(edge) for edge in self.edges}):
-            names = [_braced(edge) for edge in self.edges if len(edge) == order]
+            names = [braced(edge) for edge in self.edges if len(edge) == order]
             shown = names if len(names) <= 8 else [*names[:7], f"... {names[-1]}"]
             lines.append(f"  order {order} ({len(names)}): {' '.join(shown)}")
         return "\n".join(lines)
@@ -198,9 +243,10 @@ class Hypergraph:
             sizes = f"{self.sizes[0]} each"
         return (
             f"Hypergraph of rank {self.rank}: "
-            f"{_count(self.num_vertices, 'vertex', 'vertices')} ({sizes}), "
-            f"{_count(self.num_edges, 'hyperedge')}, "
-            f"{_count(self.num_outputs, 'output')} for {_count(self.num_actions, 'joint action')}"
+            f"{count_of(self.num_vertices, 'vertex', 'vertices')} ({sizes}), "
+            f"{count_of(self.num_edges, 'hyperedge')}, "
+            f"{count_of(self.num_outputs, 'output')} for "
+            f"{count_of(self.num_actions, 'joint action')}"
         )
 
     def check_indexable(self) -> None:
@@ -224,89 +270,6 @@ class Hypergraph:
             *_, vertex = place = tuple(np.argwhere(wrong)[0])
             raise ValueError(
                 f"sub-action {actions[place]} of vertex {vertex} is out of range: "
-                f"it has {_count(self.sizes[vertex], 'sub-action')} (0 to {self.sizes[vertex] - 1})"
+                f"it has {count_of(self.sizes[vertex], 'sub-action')} "
+                f"(0 to {self.sizes[vertex] - 1})"
             )
-
-
-def _checked_sizes(sizes: Iterable[int]) -> tuple[int, ...]:
-    checked = tuple(_integer(size, "size") for size in sizes)
-    if not checked:
-        raise ValueError("no vertices: sizes is empty; give the number of sub-actions of each")
-    for vertex, size in enumerate(checked):
-        if size < 1:
-            raise ValueError(f"vertex {vertex} has size {size}; a vertex has at least 1 sub-action")
-    return checked
-
-
-def _checked_edges(
-    sizes: tuple[int, ...], edges: Iterable[Iterable[int]]
-) -> tuple[tuple[int, ...], ...]:
-    n = len(sizes)
-    seen: dict[tuple[int, ...], int] = {}
-    for position, given in enumerate(edges):
-        if isinstance(given, (int, np.integer)):
-            raise ValueError(
-                f"hyperedge {position} is {given}, a number; a hyperedge is a collection of "
-                f"vertices, such as ({given},)"
-            )
-        edge = tuple(sorted(_integer(vertex, "vertex") for vertex in given))
-        if not edge:
-            raise ValueError(f"hyperedge {position} is empty; it needs at least one vertex")
-        for vertex in edge:
-            if not 0 <= vertex < n:
-                raise ValueError(
-                    f"hyperedge {_braced(edge)} names vertex {vertex}, but there "
-                    f"{'is' if n == 1 else 'are'} only {_count(n, 'vertex', 'vertices')} "
-                    f"(0 to {n - 1})"
-                )
-        if len(set(edge)) < len(edge):
-            raise ValueError(f"hyperedge {_braced(edge)} names a vertex twice; once is allowed")
-        if edge in seen:
-            raise ValueError(
-                f"hyperedge {_braced(edge)} is given twice (positions {seen[edge]} and "
-                f"{position}); each may be given once"
-            )
-        seen[edge] = position
-    uncovered = sorted(set(range(n)).difference(*seen))
-    if uncovered:
-        names = ", ".join(map(str, uncovered[:8])) + (", ..." if len(uncovered) > 8 else "")
-        raise ValueError(
-            f"no hyperedge covers {'vertex' if len(uncovered) == 1 else 'vertices'} {names}; "
-            f"every vertex needs one, for example {_braced((uncovered[0],))}"
-        )
-    return tuple(seen)
-
-
-def _checked_order(order: int, num_vertices: int, word: str) -> int:
-    order = _integer(order, word)
-    if order == HIGHEST:
-        return num_vertices
-    if not 1 <= order <= num_vertices:
-        raise ValueError(
-            f"{word} {order} on {_count(num_vertices, 'vertex', 'vertices')}; "
-            f"allowed are 1 to {num_vertices}, and -1 for the highest"
-        )
-    return order
-
-
-def _check_last_axis(name: str, array: Any, expected: int, meaning: str) -> None:
-    if array.ndim == 0 or array.shape[-1] != expected:
-        raise ValueError(
-            f"{name} have shape {tuple(array.shape)}; their last axis must be {expected} long, "
-            f"{meaning}"
-        )
-
-
-def _integer(value: Any, word: str) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise ValueError(f"{word} {value!r} is not a whole number") from None
-
-
-def _braced(edge: Sequence[int]) -> str:
-    return "{" + ", ".join(map(str, edge)) + "}"
-
-
-def _count(number: int, singular: str, plural: str | None = None) -> str:
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
