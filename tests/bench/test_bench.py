@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from hyperaction.bench import peers
 from tests.strategies import HAS_KERNEL
 
 
@@ -80,3 +81,15 @@ def test_a_benchmark_of_a_set_that_the_machine_has_not_is_refused_in_one_line():
         "hyperaction: --isa sse9 cannot be used: choose from baseline, avx2"
     )
     assert done.stderr.count("\n") == 1
+
+
+def test_a_peer_that_fails_is_left_out(monkeypatch, capsys):
+    def child(worker, name, steps):
+        if name == "old":
+            raise RuntimeError("measuring old failed: no module")
+        return {"steps_per_second": 10.0}
+
+    monkeypatch.setattr(peers, "child", child)
+    found = peers.speeds("worker", {"old": "json", "new": "json"}, 5, 2, lambda what: None)
+    assert found == {"Hyperaction": 10.0, "new": 10.0}
+    assert capsys.readouterr().err == "hyperaction: left out: measuring old failed: no module\n"

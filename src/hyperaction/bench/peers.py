@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
@@ -25,6 +26,8 @@ def speeds(
 ) -> dict[str, float]:
     """Steps per second of this library and of the installed peers, measured in turns.
 
+    A peer that fails, such as an old version, is left out with a line.
+
     Args:
         worker: The module that measures one library.
         peers: The module of each peer, by name.
@@ -38,9 +41,16 @@ def speeds(
         return {}
     fastest: dict[str, float] = {}
     for repeat in range(repeats):
-        for name in [OWN, *installed]:
+        for name in (OWN, *installed):
             on_progress(f"{name}, {repeat + 1} of {repeats}")
-            speed = child(worker, *before, name, str(steps))["steps_per_second"]
+            try:
+                speed = child(worker, *before, name, str(steps))["steps_per_second"]
+            except RuntimeError as error:
+                if name == OWN:
+                    raise
+                print(f"hyperaction: left out: {error}", file=sys.stderr)
+                installed.remove(name)
+                continue
             fastest[name] = max(speed, fastest.get(name, 0.0))
     return fastest
 
