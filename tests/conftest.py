@@ -4,9 +4,11 @@ import shutil
 import signal
 import tempfile
 from functools import cache
+from importlib.metadata import version
 
 import pytest
 from hypothesis import settings
+from packaging.version import Version
 
 # Compiling is slow and its time uneven; the same examples every time, so that failures repeat.
 settings.register_profile("hyperaction", deadline=None, derandomize=True, max_examples=25)
@@ -22,10 +24,14 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
 
 # One thread as in a run, so that those made by tests compare equal with those of commands; and what
 # compiles fastest, as tests run a program a few times only.
-os.environ["XLA_FLAGS"] = (
-    "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0 "
-    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
-)
+FLAGS = [
+    "--xla_cpu_multi_thread_eigen=false",
+    "--xla_backend_optimization_level=0",
+    "--xla_cpu_parallel_codegen_split_count=1",
+]
+if Version(version("jaxlib")) < Version("0.11"):  # Later versions know no other code generator.
+    FLAGS.append("--xla_cpu_use_fusion_emitters=false")
+os.environ["XLA_FLAGS"] = " ".join(FLAGS)
 os.environ["PJRT_NPROC"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # Its threads wait for each other in busy loops.
 
