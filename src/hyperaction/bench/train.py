@@ -77,9 +77,9 @@ def _start(rank: int) -> dict[str, float]:
     return {**first, "seconds again": again["seconds"]}
 
 
-def paper_agent(rank: int, env: Single) -> QLearningAgent:
-    """HGQN with the paper's settings, but an early start of learning."""
-    changes = {"learning_starts": WARM_UP, "exploration.decay_steps": 1}
+def paper_agent(rank: int, env: Single, learning_starts: int = WARM_UP) -> QLearningAgent:
+    """HGQN with the paper's settings, but greedy and with an early start of learning."""
+    changes = {"learning_starts": learning_starts, "exploration.decay_steps": 1}
     config = config_for("hgqn", "physical", rank=rank, changes=changes)
     return config.build(env.actions.sizes, env.observation_shape)
 

@@ -30,7 +30,7 @@ def start(started: float, rank: int) -> dict[str, float]:
     """Seconds from the command to the end of the first update, and the peak memory in GB."""
     compile_cache.use()
     env = Single(make(ENV))
-    trainer = Trainer(paper_agent(rank, env), env, seed=0)
+    trainer = Trainer(paper_agent(rank, env, learning_starts=64), env, seed=0)
     while trainer.loss is None:
         trainer.advance()
     trainer.loss.block_until_ready()
