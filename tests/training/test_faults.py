@@ -137,6 +137,9 @@ def test_without_a_part_of_replay_a_run_resumes_and_says_so(train, tmp_path, cap
     assert train(out, *LOSSES, "--steps", "200")[0] == 0
     (lost,) = (out / "checkpoints").glob("replay-000001-*")  # Both checkpoints need it.
     lost.write_bytes(lost.read_bytes()[:-1])
+    with (out / "metrics.jsonl").open("a") as file:  # A result that the run will not repeat.
+        file.write('{"kind": "eval", "step": 300, "return": 7.0}\n')
+    before = (out / "metrics.jsonl").read_bytes()
     shutil.copytree(out, again)
     capsys.readouterr()
     assert main([*TRAIN, *LOSSES, "--out", str(out), "--steps", "400"]) == 0
@@ -149,6 +152,7 @@ def test_without_a_part_of_replay_a_run_resumes_and_says_so(train, tmp_path, cap
     )
     assert message in " ".join(printed.out.split())
     assert [row["step"] for row in metrics(out) if row["kind"] == "eval"] == [100, 200, 300, 400]
+    assert (out / "metrics-old-1.jsonl").read_bytes() == before
 
     # From there on, stopping changes nothing either.
     assert train(again, *LOSSES)[0] == train(again, *LOSSES, "--steps", "400")[0] == 0
