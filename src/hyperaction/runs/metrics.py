@@ -14,6 +14,9 @@ from hyperaction.runs.reader import parse_json, read_bytes
 
 FILE = "metrics.jsonl"
 
+MARK_LIKE = {"bytes": 0, "sha256": ""}
+"""What a mark in a checkpoint looks like."""
+
 
 class MetricsFile:
     """A run's metrics, open for writing.

@@ -44,6 +44,10 @@ class Phase:
         """Everything."""
         return vars(self) | {"episodes": [list(episode) for episode in self.episodes]}
 
+    def state_like(self) -> dict[str, Any]:
+        """What a state looks like that can be loaded; see `hyperaction.runs.state`."""
+        return vars(self) | {"episodes": [[0.0, 0], ...], "losses": [0.0, ...]}
+
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what `state_dict` gave."""
         vars(self).update(state)
@@ -277,6 +281,18 @@ class Trainer:
             "explorer": self.explorer.state_dict(),
             "phase": self.phase.state_dict(),
             "env": self.env.state_dict() if isinstance(self.env, Resumable) else None,
+        }
+
+    def state_like(self) -> dict[str, Any]:
+        """What a state looks like that can be loaded; see `hyperaction.runs.state`."""
+        actions = np.zeros((self.env.num_envs, self.agent.action_length), self.agent.action_dtype)
+        return self.state_dict() | {
+            "loss": (None, 0.0),
+            "next_greedy": (None, actions),
+            "replay": self.replay.state_like(),
+            "explorer": self.explorer.state_like(),
+            "phase": self.phase.state_like(),
+            "env": self.env.state_like(actions) if isinstance(self.env, Resumable) else None,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> bool:
