@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -195,6 +195,12 @@ class Trainer:
         """Takes over what an agent had learned by a step; replay fills up again first."""
         self.state, self.step, self.replay_empty_at = FlatState(tree), step, step
         self.phase.first = step
+
+    def replace_state(self, leaves: Sequence[NDArray[Any]]) -> None:
+        """Takes the arrays of an earlier state in place of one that a failed update has lost."""
+        arrays = [jax.numpy.asarray(leaf) for leaf in leaves]
+        self.state = FlatState.tree_unflatten(self.state.structure, arrays)
+        self.next_greedy = self.loss = self._losses = None
 
     def drop_replay_before(self, numbers: Mapping[str, int]) -> None:
         """Continues without what came before a number of each of these streams of replay.
