@@ -264,6 +264,19 @@ def test_vectors_of_environments_are_checked_too(monkeypatch, fault):
         agent.learn(200)
 
 
+@pytest.mark.parametrize("flag", ["no", None, np.zeros(3, bool), {}, float])
+def test_an_end_that_is_not_a_yes_or_a_no_is_refused(flag):
+    with pytest.raises(
+        EnvironmentFaultError, match=r"returned truncated as .*; it must be true or"
+    ):
+        guards.checked_flag("truncated", flag)
+
+
+@pytest.mark.parametrize("flag", [True, False, np.True_, 1, 0.0, np.array([True]), np.array(0)])
+def test_an_end_may_be_a_number(flag):
+    assert guards.checked_flag("truncated", flag) is bool(flag)
+
+
 def test_large_numbers_are_no_fault():
     guards.check_observation(np.full(4, 3e38, np.float32), (4,))
     with pytest.raises(EnvironmentFaultError, match=r"observation inf at \[0, 2\]"):
