@@ -114,6 +114,15 @@ def read_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     return arrays, about
 
 
+def read_about(path: Path) -> Any:
+    """The metadata of a file alone, unverified; None where it cannot be read."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return parse_json((file.metadata() or {})["about"])
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError):
+        return None
+
+
 def _checksum(arrays: dict[str, NDArray[Any]], text: str) -> str:
     """The checksum of named arrays and a text: of names, types, shapes and every byte."""
     sum_so_far = zlib.crc32(text.encode())
