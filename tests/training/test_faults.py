@@ -1,6 +1,7 @@
 """Runs that fail: one line, an exit code, and a run that resumes once the fault is fixed."""
 
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -244,6 +245,28 @@ def test_a_suspended_run_is_not_slow_and_other_signals_are_not_the_watchdogs(tmp
         process.send_signal(signal.SIGCONT)
     _, stderr = process.communicate(timeout=120)
     assert (process.returncode, stderr) == (0, "")
+
+
+ENDS_AT_ONCE = """
+import os, time
+from hyperaction.training.watchdog import Watchdog
+Watchdog(0.0, RuntimeError)
+if os.fork() == 0:  # It has the run's end of the pipe, too.
+    time.sleep(10)
+os._exit(11)
+"""
+
+
+def test_a_run_that_ends_before_its_watchdog_is_there_is_reported():
+    command = [sys.executable, "-c", ENDS_AT_ONCE]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            assert process.wait(30) == 11
+            assert select.select([process.stderr], [], [], 8.0)[0]
+            line = process.stderr.readline()
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert line.startswith(b"hyperaction: the run ended suddenly: it was killed, or crashed; ")
 
 
 @pytest.mark.parametrize("fault", ["shape", "nan", "reward"])
