@@ -19,7 +19,11 @@ LIMIT_S = 20.0
 """Seconds that a command may take in this process, where all is compiled; see `time_limit`."""
 
 PROCESS_LIMIT_S = 120.0
-"""Seconds for one in a process of its own, which loads and compiles."""
+"""Seconds for one in a process of its own, which loads and compiles; six times as many where it
+computes, on a machine that has other work too."""
+
+IDLE_S = 5.0
+"""A process that has not computed for so many seconds waits for something."""
 
 TAG = "HYPERACTION_CHAOS"
 """The variable that marks every process which a trial starts."""
@@ -141,15 +145,30 @@ class Child:
 
     def wait_until(self, condition, seconds=PROCESS_LIMIT_S):
         """Waits until something is so; False if the process ended before."""
-        until = time.monotonic() + seconds
+        is_late = self._deadline(seconds)
         while not condition():
             if not self.process.is_alive():
                 return False
-            if time.monotonic() > until:
+            if is_late():
                 self.kill()
                 raise ViolationError(f"nothing happened for {seconds:g} s")
             time.sleep(0.005)
         return True
+
+    def _deadline(self, seconds):
+        """A function that says whether the process takes too long."""
+        began = looked = time.monotonic()
+        computed, is_idle = -1, False
+
+        def is_late():
+            nonlocal looked, computed, is_idle
+            now = time.monotonic()
+            if now - looked > IDLE_S:
+                before, computed = computed, _ticks(self.process.pid)
+                looked, is_idle = now, computed == before
+            return now - began > (seconds if is_idle else 6 * seconds)
+
+        return is_late
 
     def signal(self, number):
         """Sends a signal, if the process is still there."""
@@ -163,7 +182,9 @@ class Child:
 
     def finish(self, seconds=PROCESS_LIMIT_S):
         """What it did, once it has ended."""
-        self.process.join(seconds)
+        is_late = self._deadline(seconds)
+        while self.process.is_alive() and not is_late():
+            self.process.join(0.1)
         if self.process.is_alive():
             self.kill()
             raise ViolationError(f"a process did not end in {seconds:g} s")
@@ -191,6 +212,14 @@ def _marked():
             if is_marked and int(folder.name) != os.getpid() and not _is_zombie(folder):
                 found.append(int(folder.name))
     return found
+
+
+def _ticks(pid):
+    """How long a process has computed."""
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])
+    return -1
 
 
 def _is_zombie(folder):
