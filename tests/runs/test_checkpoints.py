@@ -96,9 +96,18 @@ def test_what_a_crash_leaves_is_removed_with_the_next_checkpoint(tmp_path, monke
     for name in kept:
         manifest = json.loads(json.loads((store.folder / name).read_text())["checkpoint"])
         named |= {each["file"] for each in (manifest["arrays"], *manifest["replay"])}
-    if moment == 0:  # Of the plan itself nothing is known yet; it is small.
-        named.add("checkpoint-000003.json.part")
     assert set(contents(store.folder)) == named
+
+
+@pytest.mark.parametrize("content", [b"", b'{"run": "this"', b'{"run": "this", "plan": []}'])
+def test_a_plan_that_a_crash_kept_from_getting_its_name_is_removed(tmp_path, content):
+    store = store_with(tmp_path, 1)
+    part, other = (store.folder / f"checkpoint-{n:06}.json.part" for n in (2, 3))
+    part.write_bytes(content)
+    other.write_bytes(b'{"run": "that", "plan": []}')
+    Checkpoints(tmp_path, "this").latest()
+    assert not part.exists()
+    assert other.exists()
 
 
 class KilledError(BaseException):

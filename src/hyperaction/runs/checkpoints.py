@@ -25,6 +25,7 @@ from hyperaction.runs.manifests import (
     file_sha256,
     files_of,
     is_plain,
+    is_unwritten_plan,
     mark_of,
     marked_files,
     read_checkpoint,
@@ -132,6 +133,9 @@ class Checkpoints:
 
         Where none is whole, the newest that lacks a part of replay and nothing else.
         """
+        for part in self.folder.glob("checkpoint-*.json.part"):
+            if is_unwritten_plan(part, self.run):
+                part.unlink()
         problems: list[str] = []
         usable: list[Checkpoint] = []
         for number in reversed(self._numbers()):

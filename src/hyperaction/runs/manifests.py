@@ -68,6 +68,12 @@ def write_plan(path: Path, run: str, names: list[str]) -> None:
     write_text(path, json.dumps({"run": run, "plan": names}))
 
 
+def is_unwritten_plan(path: Path, run: str) -> bool:
+    """Whether this is the temporary file of a run's plan, as a kill leaves it: begun, or empty."""
+    content = read_bytes(path) if is_plain(path) else b"of another"
+    return not content or content.startswith(json.dumps({"run": run})[:-1].encode())
+
+
 def write_manifest(path: Path, manifest: dict[str, Any]) -> None:
     """Writes a manifest with its own checksum."""
     text = json.dumps(manifest)
