@@ -68,15 +68,15 @@ def time_limit(seconds, busy_seconds=None):
 
     Args:
         seconds: For what waits, such as for a file that nobody writes to.
-        busy_seconds: For what computes, on a machine that has other work too; six times as many.
+        busy_seconds: For what computes, of computing; six times as many.
     """
-    late, began, last = [], time.monotonic(), time.process_time()
-    busy_seconds = busy_seconds or 6 * seconds
+    late, began, computed = [], time.monotonic(), time.process_time()
+    busy_seconds, last = busy_seconds or 6 * seconds, _active_s("self")
 
     def ring(number, frame):
         nonlocal last
-        computed, last = time.process_time() - last, time.process_time()
-        if computed > 0.01 and time.monotonic() - began < busy_seconds:
+        before, last = last, _active_s("self")
+        if last - before > 0.01 and time.process_time() - computed < busy_seconds:
             return
         late.append("".join(traceback.format_stack(frame)[-1:]))
         raise TooSlowError
@@ -158,14 +158,14 @@ class Child:
     def _deadline(self, seconds):
         """A function that says whether the process takes too long."""
         began = looked = time.monotonic()
-        computed, is_idle = -1, False
+        active, is_idle = 0.0, False
 
         def is_late():
-            nonlocal looked, computed, is_idle
+            nonlocal looked, active, is_idle
             now = time.monotonic()
             if now - looked > IDLE_S:
-                before, computed = computed, _ticks(self.process.pid)
-                looked, is_idle = now, computed == before
+                before, active = active, _active_s(self.process.pid)
+                looked, is_idle = now, active - before < 0.01
             return now - began > (seconds if is_idle else 6 * seconds)
 
         return is_late
@@ -214,12 +214,14 @@ def _marked():
     return found
 
 
-def _ticks(pid):
-    """How long a process has computed."""
-    with contextlib.suppress(OSError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return int(fields[11]) + int(fields[12])
-    return -1
+def _active_s(pid):
+    """Seconds that a process has computed, or waited for a core on a machine with other work."""
+    total = 0
+    for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):
+            computed, waited, _ = task.read_text().split()
+            total += int(computed) + int(waited)
+    return total / 1e9
 
 
 def _is_zombie(folder):
