@@ -200,6 +200,25 @@ def test_a_logger_of_ones_own_gets_the_metrics():
     assert logger.rows[0][1]["train/epsilon"] < 1.0
 
 
+class Failing(Remembering):
+    """A logger that fails the second time."""
+
+    def log(self, metrics, step):
+        super().log(metrics, step)
+        if len(self.rows) == 2:
+            raise OSError("no space left")
+
+
+def test_a_logger_of_ones_own_that_fails_is_given_up_with_a_warning():
+    logger = Failing()
+    agent = HGQN(Matching(), hidden=(8,), learning_starts=100)
+    given_up = r"the logger Failing is given up: it failed \(OSError: no space left\)"
+    with pytest.warns(RuntimeWarning, match=given_up):
+        agent.learn(40, logger=logger, log_interval=10)
+    assert agent.step == 40
+    assert [step for step, _ in logger.rows] == [10, 20]
+
+
 class Sweeping(AbstractWay):
     """Goes through all joint actions, one after the other."""
 

@@ -25,6 +25,7 @@ from hyperaction.errors import SettingError
 from hyperaction.runs.loggers import Logger
 from hyperaction.training.agent_file import AgentFile, arrays_of, filled, load, save
 from hyperaction.training.assembly import assemble
+from hyperaction.training.backup import Backup
 from hyperaction.training.callbacks import Callback, LogTo, as_callbacks
 from hyperaction.training.compiled import Compiled, FlatState, check_actions
 from hyperaction.training.config import default_preset
@@ -80,6 +81,7 @@ class BaseAgent:
         self.config, self.actions = config, env.actions
         self.observation_shape = env.observation_shape
         self.agent, _ = assemble(config, env)
+        self._backup = Backup()
         self.trainer: Trainer | None = Trainer(self.agent, env, _count("seed", seed, least=0))
         self.compiled = self.trainer.compiled
 
@@ -122,11 +124,14 @@ class BaseAgent:
         ctrl_c = (signal.SIGINT,)
         # The first interrupt waits for the end of the step, and the second for the end of its
         # update, in whose middle the old state is gone and the new one not there yet.
-        with stoppable(signals=ctrl_c, is_busy=lambda: trainer.is_busy) as should_stop:
+        with (
+            self._backup.kept(trainer),
+            stoppable(signals=ctrl_c, is_busy=lambda: trainer.is_busy) as should_stop,
+        ):
             train(
                 trainer,
                 until,
-                callbacks,
+                [self._backup, *callbacks],
                 exact=True,
                 phase_steps=log_interval,
                 should_stop=should_stop,

@@ -97,8 +97,10 @@ def test_a_run_without_an_agent_that_can_be_read_is_left_out(runs, tmp_path, cap
     assert explain(runs, str(bad), "pair")["agents"] == 1
     message = f"{bad / 'agent.safetensors'} is damaged: it does not match its checksum\n"
     assert capsys.readouterr().err == f"hyperaction: skipped {message}"
-    assert cli.main(["explain", str(bad), "--trust"]) == 1
+    out = tmp_path / "deep" / "explained"
+    assert cli.main(["explain", str(bad), "--trust", "--out", str(out)]) == 1
     assert capsys.readouterr().err == f"hyperaction: no agent to explain: {message}"
+    assert not out.parent.exists()
 
 
 def test_shares_are_of_the_values_that_the_agent_acts_by(runs):

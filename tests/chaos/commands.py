@@ -19,7 +19,11 @@ LIMIT_S = 20.0
 """Seconds that a command may take in this process, where all is compiled; see `time_limit`."""
 
 PROCESS_LIMIT_S = 120.0
-"""Seconds for one in a process of its own, which loads and compiles."""
+"""Seconds for one in a process of its own, which loads and compiles; six times as many where it
+computes, on a machine that has other work too."""
+
+IDLE_S = 5.0
+"""A process that has not computed for so many seconds waits for something."""
 
 TAG = "HYPERACTION_CHAOS"
 """The variable that marks every process which a trial starts."""
@@ -64,15 +68,15 @@ def time_limit(seconds, busy_seconds=None):
 
     Args:
         seconds: For what waits, such as for a file that nobody writes to.
-        busy_seconds: For what computes, on a machine that has other work too; six times as many.
+        busy_seconds: For what computes, of computing; six times as many.
     """
-    late, began, last = [], time.monotonic(), time.process_time()
-    busy_seconds = busy_seconds or 6 * seconds
+    late, began, computed = [], time.monotonic(), time.process_time()
+    busy_seconds, last = busy_seconds or 6 * seconds, _active_s("self")
 
     def ring(number, frame):
         nonlocal last
-        computed, last = time.process_time() - last, time.process_time()
-        if computed > 0.01 and time.monotonic() - began < busy_seconds:
+        before, last = last, _active_s("self")
+        if last - before > 0.01 and time.process_time() - computed < busy_seconds:
             return
         late.append("".join(traceback.format_stack(frame)[-1:]))
         raise TooSlowError
@@ -141,15 +145,30 @@ class Child:
 
     def wait_until(self, condition, seconds=PROCESS_LIMIT_S):
         """Waits until something is so; False if the process ended before."""
-        until = time.monotonic() + seconds
+        is_late = self._deadline(seconds)
         while not condition():
             if not self.process.is_alive():
                 return False
-            if time.monotonic() > until:
+            if is_late():
                 self.kill()
                 raise ViolationError(f"nothing happened for {seconds:g} s")
             time.sleep(0.005)
         return True
+
+    def _deadline(self, seconds):
+        """A function that says whether the process takes too long."""
+        began = looked = time.monotonic()
+        active, is_idle = 0.0, False
+
+        def is_late():
+            nonlocal looked, active, is_idle
+            now = time.monotonic()
+            if now - looked > IDLE_S:
+                before, active = active, _active_s(self.process.pid)
+                looked, is_idle = now, active - before < 0.01
+            return now - began > (seconds if is_idle else 6 * seconds)
+
+        return is_late
 
     def signal(self, number):
         """Sends a signal, if the process is still there."""
@@ -163,7 +182,9 @@ class Child:
 
     def finish(self, seconds=PROCESS_LIMIT_S):
         """What it did, once it has ended."""
-        self.process.join(seconds)
+        is_late = self._deadline(seconds)
+        while self.process.is_alive() and not is_late():
+            self.process.join(0.1)
         if self.process.is_alive():
             self.kill()
             raise ViolationError(f"a process did not end in {seconds:g} s")
@@ -191,6 +212,16 @@ def _marked():
             if is_marked and int(folder.name) != os.getpid() and not _is_zombie(folder):
                 found.append(int(folder.name))
     return found
+
+
+def _active_s(pid):
+    """Seconds that a process has computed, or waited for a core on a machine with other work."""
+    total = 0
+    for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):
+            computed, waited, _ = task.read_text().split()
+            total += int(computed) + int(waited)
+    return total / 1e9
 
 
 def _is_zombie(folder):

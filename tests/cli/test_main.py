@@ -1,10 +1,12 @@
 import json
 import subprocess
 import sys
+import warnings
 
 import pytest
 
 from hyperaction.cli.main import COMMANDS, main
+from hyperaction.cli.warning_lines import held_warnings, release_warnings
 
 
 def hyperaction(*args, **options):
@@ -160,3 +162,36 @@ def test_a_directory_in_the_place_of_a_file_is_noticed_first(tmp_path, capsys, c
     out = tmp_path if command == "explain" else tmp_path / name
     assert main([command, str(tmp_path), "--out", str(out)]) == 1
     assert capsys.readouterr().err == f"hyperaction: {tmp_path / name} is a directory, not a file\n"
+
+
+OLD = (
+    "hyperaction: warning: The environment CartPole-v0 is out of date. You should consider "
+    "upgrading to version `v1`.\n"
+)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.usefixtures("shared_programs")
+def test_warnings_of_others_are_one_line_each_and_none_beside_a_mistake(tmp_path, capsys):
+    args = ["train", "CartPole-v0", "--steps", "20", "--phase-steps", "10", "--hidden", "8"]
+    args += ["--evaluation-steps", "5", "--loggers", "--out", str(tmp_path / "run")]
+    assert main(args) == 0
+    assert capsys.readouterr().err == OLD  # Once, though environments are made again.
+    for env in ("Taxi-v3", "CartPole-v0"):
+        assert main(["train", env, *args[2:], "--rank", "9"]) in (1, 2)
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_come_at_once_when_the_command_is_right(capsys):
+    with held_warnings():
+        warnings.warn("\x1b[33mWARN: early\nand more\x1b[0m", stacklevel=1)
+        assert capsys.readouterr().err == ""
+        release_warnings()
+        assert capsys.readouterr().err == "hyperaction: warning: early and more\n"
+        warnings.warn("late", DeprecationWarning, stacklevel=1)
+        assert capsys.readouterr().err == "hyperaction: warning: late\n"
+    with pytest.raises(ValueError, match="wrong"), held_warnings():  # noqa: PT012
+        warnings.warn("beside a mistake", stacklevel=1)
+        raise ValueError("wrong")
+    assert capsys.readouterr().err == ""

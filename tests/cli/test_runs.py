@@ -151,6 +151,9 @@ def test_fewer_than_three_seeds_have_no_interval(seeds, has_interval, shown, tmp
     row = capsys.readouterr().out.splitlines()[1].split(",")
     assert row[2] == shown
     assert [bool(cell) for cell in row[6:8]] == [has_interval] * 2
+    assert main(["table", str(tmp_path), "--format", "markdown"]) == 0
+    cells = capsys.readouterr().out.splitlines()[2].split(" | ")
+    assert [" to " in cell for cell in cells[5:8]] == [has_interval] * 3
 
 
 def test_no_name_steers_the_terminal(tmp_path, capsys):

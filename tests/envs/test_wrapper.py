@@ -99,6 +99,27 @@ def test_masks_that_change_their_length_are_refused(several):
         env.step(np.zeros((env.num_envs, 1), np.int32))
 
 
+class Late(Any):
+    """It has no mask at first."""
+
+    def __init__(self):
+        super().__init__(BOX, DISCRETE, {})
+
+    def step(self, action):
+        self.info = {"action_mask": np.ones(2, bool)}
+        return super().step(action)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_mask_that_comes_after_the_first_reset_is_refused(several):
+    actions = action_map(DISCRETE)
+    vector = SyncVectorEnv([Late, Late], autoreset_mode=AutoresetMode.SAME_STEP)
+    env = Vector(vector, actions) if several else Single(Factored(Late(), actions))
+    env.reset(0)
+    with pytest.raises(EnvironmentFaultError, match="action_mask, but none in its first reset"):
+        env.step(np.zeros((env.num_envs, 1), np.int32))
+
+
 @pytest.mark.parametrize(
     ("later", "message"),
     [({"action_mask": [1, 1, 1]}, "of length 3 after one of 2"), ({}, "but not in a later one")],

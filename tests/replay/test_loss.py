@@ -7,7 +7,7 @@ import hyperaction.runs.checkpoints as checkpoints_module
 from hyperaction.agents.presets import config_for
 from hyperaction.replay.buffer import ReplayBuffer, Step
 from hyperaction.runs.checkpoints import Checkpoints
-from hyperaction.runs.state import join, split
+from hyperaction.runs.state import check_like, join, split
 
 
 class Images:
@@ -75,7 +75,9 @@ def test_what_is_left_after_a_loss_is_unchanged(tmp_path, monkeypatch, observed,
         again = make(observed, capacity)
         for piece in found.replay:
             again.streams[piece.stream].refill(piece.first, piece.read())
-        again.load_state_dict(join(found.state["replay"], found.arrays))
+        state = join(found.state["replay"], found.arrays)
+        check_like(state, again.state_like())
+        again.load_state_dict(state)
         again.drop_before(found.lost_before)
         left = contents(again)
         assert len(left) == len(again)

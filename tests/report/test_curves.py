@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperaction.cli.report import PageData
+from hyperaction.report.curves import Curve, group_curves, table
 from hyperaction.report.statistics import at_steps, mean_curve
 
 RUNS = st.dictionaries(st.integers(0, 60), st.floats(-9, 9), min_size=1, max_size=6).map(
@@ -76,3 +77,16 @@ def test_seeds_that_drift_apart_all_count_on_the_page(tmp_path):
     for row in inside[1:]:  # Before the first evaluation of a seed its line is level.
         assert row["seeds"] == 3
         assert row["mean"] == pytest.approx(row["step"] + 1)
+
+
+def test_seeds_that_drift_apart_are_compared_at_the_same_steps():
+    curves = []
+    for seed in range(2):  # Returns are the steps: on the lines between them, too.
+        steps = np.arange(1, 6) * (1_000 + 70 * seed)
+        curves.append((Curve(f"seed {seed}", "E", steps, steps * 1.0, "hgqn"), None))
+    (group,) = group_curves(curves)
+    columns = [list(column.cells) for column in table(group, 4).columns]
+    steps = columns[0]
+    assert len(steps) == 4
+    for column in columns[1:]:  # The ends are level for up to a phase.
+        assert column[1:-1] == steps[1:-1]

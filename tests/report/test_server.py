@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hyperaction.report.page import server as pages
 from hyperaction.report.page.server import PageServer, byte_range
+from hyperaction.report.page.videos import find_videos
 
 
 @given(
@@ -83,3 +84,11 @@ def test_idle_and_slow_clients_are_disconnected_and_never_more_than_a_few(server
     finally:
         for client in clients:
             client.close()
+
+
+def test_directories_links_and_hidden_files_are_no_videos(tmp_path):
+    (tmp_path / "a.mp4").write_bytes(b"video")
+    (tmp_path / "b.mp4").mkdir()
+    (tmp_path / "c.mp4").symlink_to("a.mp4")
+    (tmp_path / ".d.mp4").write_bytes(b"video")
+    assert find_videos([("run", tmp_path)]) == [("run: a.mp4", tmp_path / "a.mp4")]

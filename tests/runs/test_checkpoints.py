@@ -96,9 +96,18 @@ def test_what_a_crash_leaves_is_removed_with_the_next_checkpoint(tmp_path, monke
     for name in kept:
         manifest = json.loads(json.loads((store.folder / name).read_text())["checkpoint"])
         named |= {each["file"] for each in (manifest["arrays"], *manifest["replay"])}
-    if moment == 0:  # Of the plan itself nothing is known yet; it is small.
-        named.add("checkpoint-000003.json.part")
     assert set(contents(store.folder)) == named
+
+
+@pytest.mark.parametrize("content", [b"", b'{"run": "this"', b'{"run": "this", "plan": []}'])
+def test_a_plan_that_a_crash_kept_from_getting_its_name_is_removed(tmp_path, content):
+    store = store_with(tmp_path, 1)
+    part, other = (store.folder / f"checkpoint-{n:06}.json.part" for n in (2, 3))
+    part.write_bytes(content)
+    other.write_bytes(b'{"run": "that", "plan": []}')
+    Checkpoints(tmp_path, "this").latest()
+    assert not part.exists()
+    assert other.exists()
 
 
 class KilledError(BaseException):
@@ -154,6 +163,35 @@ def test_of_replay_only_what_is_older_than_the_damage_is_lost(tmp_path, damage):
         assert found.damage.startswith(damaged.name)
         assert found.lost_before == {"replay": 3 * piece + 3}
         assert restored(found) == list(range(3 * piece + 3, 12))
+
+
+@pytest.mark.parametrize("number", [3, 4])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_files_of_a_damaged_manifest_are_removed_but_no_copies_of_them(tmp_path, damage, number):
+    store = store_with(tmp_path, 4)
+    folder, manifest = store.folder, store.folder / f"checkpoint-{number:06}.json"
+    own = [f"state-{number:06}.safetensors", f"replay-{number:06}-{3 * number - 3}.safetensors"]
+    DAMAGES[damage](manifest)
+    copies = [f"state-{number:06}-copy.safetensors", "state-000007.safetensors"]
+    for copy in copies:
+        shutil.copy(folder / own[0], folder / copy)
+    again = Checkpoints(tmp_path, "this")
+    found, _ = again.latest()
+    assert found.number == (3 if number == 4 else 4)
+    ring = filled(found.state["added"])
+    for _ in range(2):
+        add(ring)
+        write(again, ring)
+    left = contents(folder)
+    assert set(copies) <= left.keys()
+    is_known = damage not in ("deleted", "a folder")  # Of what is not there nothing is known.
+    assert (own[0] in left) != is_known
+    assert manifest.exists() == (damage == "a folder")
+    if number == 4:
+        assert (own[1] in left) != is_known
+    whole, problems = Checkpoints(tmp_path, "this").latest()
+    assert restored(whole) == list(range(ring.added))
+    assert [problem for problem in problems if f"checkpoint {number} " not in problem] == []
 
 
 def test_the_checkpoint_after_a_loss_is_whole(tmp_path):

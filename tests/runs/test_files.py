@@ -6,7 +6,14 @@ import stat
 import numpy as np
 import pytest
 
-from hyperaction.runs.files import read_arrays, replacing, write_arrays, write_json, write_text
+from hyperaction.runs.files import (
+    making_directory,
+    read_arrays,
+    replacing,
+    write_arrays,
+    write_json,
+    write_text,
+)
 
 
 def test_a_file_is_replaced_when_the_block_ends(tmp_path):
@@ -77,3 +84,18 @@ def test_what_is_written_is_read_again(tmp_path):
         assert loaded[name].shape == array.shape
     modes = {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
     assert len(modes) == 1  # Arrays are as readable as other files.
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_directory_made_for_work_that_fails_is_removed_unless_something_is_in_it(
+    tmp_path, written
+):
+    with pytest.raises(ValueError, match="refused"), making_directory(tmp_path / "a" / "b"):  # noqa: PT012
+        assert (tmp_path / "a" / "b").is_dir()
+        if written:
+            (tmp_path / "a" / "notes").touch()
+        raise ValueError("refused")
+    assert [path.name for path in tmp_path.rglob("*")] == (["a", "notes"] if written else [])
+    with making_directory(tmp_path / "c"):
+        pass
+    assert (tmp_path / "c").is_dir()

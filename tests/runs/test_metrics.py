@@ -44,6 +44,30 @@ def test_lines_after_the_checkpoint_are_written_again(tmp_path, marked):
 
 
 @pytest.mark.parametrize(
+    ("is_exact", "tail", "is_kept"),
+    [
+        (True, line(30), False),
+        (True, line(20, 2.0) + line(30) + '{"kind": "ev', False),  # Stopped in an evaluation.
+        (True, line(10) + line(20), False),  # They are there already.
+        (True, line(10, 2.0), True),
+        (True, "notes of mine\n", True),
+        (False, line(30), True),
+        (False, line(10), True),
+        (False, "", False),
+    ],
+)
+def test_lines_that_are_not_written_again_are_kept_aside(tmp_path, marked, is_exact, tail, is_kept):
+    changed = line(10) + line(20) + tail
+    (tmp_path / "metrics.jsonl").write_text(changed)
+    with closing(MetricsFile(tmp_path, marked, 20, is_exact=is_exact)) as file:
+        about = "metrics.jsonl has lines that will not be written again; it is kept as "
+        assert file.problem == (f"{about}metrics-old-1.jsonl" if is_kept else "")
+    assert (tmp_path / "metrics.jsonl").read_text() == line(10) + line(20)
+    others = [path.read_text() for path in tmp_path.glob("metrics-old-*")]
+    assert others == [changed] * is_kept
+
+
+@pytest.mark.parametrize(
     ("changed", "kept"),
     [
         (line(10) + line(10) + line(20) + line(30), line(10) + line(20)),

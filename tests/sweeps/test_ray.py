@@ -45,6 +45,18 @@ def cluster():
         process.stdin.close()
 
 
+@pytest.mark.parametrize("kind", [Exception, TimeoutError, ConnectionError])
+def test_a_cluster_that_does_not_start_costs_one_line(kind, monkeypatch):
+    from hyperaction.sweeps import ray as clusters
+
+    def init(**options):
+        raise kind("The current node timed out during startup.\nThis could happen because")
+
+    monkeypatch.setattr(clusters.ray, "init", init)
+    with pytest.raises(ValueError, match=r"^--ray local: cannot reach a cluster \(.*startup\.\)$"):
+        clusters.Cluster("local", 0)
+
+
 def test_a_node_that_dies_costs_no_result(cluster, tmp_path):
     address, second = cluster
     out = tmp_path / "sweep"

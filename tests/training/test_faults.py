@@ -1,6 +1,7 @@
 """Runs that fail: one line, an exit code, and a run that resumes once the fault is fixed."""
 
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -137,6 +138,9 @@ def test_without_a_part_of_replay_a_run_resumes_and_says_so(train, tmp_path, cap
     assert train(out, *LOSSES, "--steps", "200")[0] == 0
     (lost,) = (out / "checkpoints").glob("replay-000001-*")  # Both checkpoints need it.
     lost.write_bytes(lost.read_bytes()[:-1])
+    with (out / "metrics.jsonl").open("a") as file:  # A result that the run will not repeat.
+        file.write('{"kind": "eval", "step": 300, "return": 7.0}\n')
+    before = (out / "metrics.jsonl").read_bytes()
     shutil.copytree(out, again)
     capsys.readouterr()
     assert main([*TRAIN, *LOSSES, "--out", str(out), "--steps", "400"]) == 0
@@ -149,6 +153,7 @@ def test_without_a_part_of_replay_a_run_resumes_and_says_so(train, tmp_path, cap
     )
     assert message in " ".join(printed.out.split())
     assert [row["step"] for row in metrics(out) if row["kind"] == "eval"] == [100, 200, 300, 400]
+    assert (out / "metrics-old-1.jsonl").read_bytes() == before
 
     # From there on, stopping changes nothing either.
     assert train(again, *LOSSES)[0] == train(again, *LOSSES, "--steps", "400")[0] == 0
@@ -242,6 +247,28 @@ def test_a_suspended_run_is_not_slow_and_other_signals_are_not_the_watchdogs(tmp
     assert (process.returncode, stderr) == (0, "")
 
 
+ENDS_AT_ONCE = """
+import os, time
+from hyperaction.training.watchdog import Watchdog
+Watchdog(0.0, RuntimeError)
+if os.fork() == 0:  # It has the run's end of the pipe, too.
+    time.sleep(10)
+os._exit(11)
+"""
+
+
+def test_a_run_that_ends_before_its_watchdog_is_there_is_reported():
+    command = [sys.executable, "-c", ENDS_AT_ONCE]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            assert process.wait(30) == 11
+            assert select.select([process.stderr], [], [], 8.0)[0]
+            line = process.stderr.readline()
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert line.startswith(b"hyperaction: the run ended suddenly: it was killed, or crashed; ")
+
+
 @pytest.mark.parametrize("fault", ["shape", "nan", "reward"])
 def test_in_python_a_faulty_observation_is_refused_too(monkeypatch, fault):
     monkeypatch.setenv("FAULT", fault)
@@ -258,6 +285,19 @@ def test_vectors_of_environments_are_checked_too(monkeypatch, fault):
     agent = HGQN(SyncVectorEnv([Faulty, Faulty]), learning_starts=64, hidden=(8,))
     with pytest.raises(EnvironmentFaultError, match="the environment returned"):
         agent.learn(200)
+
+
+@pytest.mark.parametrize("flag", ["no", None, np.zeros(3, bool), {}, float])
+def test_an_end_that_is_not_a_yes_or_a_no_is_refused(flag):
+    with pytest.raises(
+        EnvironmentFaultError, match=r"returned truncated as .*; it must be true or"
+    ):
+        guards.checked_flag("truncated", flag)
+
+
+@pytest.mark.parametrize("flag", [True, False, np.True_, 1, 0.0, np.array([True]), np.array(0)])
+def test_an_end_may_be_a_number(flag):
+    assert guards.checked_flag("truncated", flag) is bool(flag)
 
 
 def test_large_numbers_are_no_fault():

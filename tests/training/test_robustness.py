@@ -4,12 +4,15 @@ import signal
 import sys
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from hyperaction.agents.exploration import EpsilonGreedy, OrnsteinUhlenbeck
 from hyperaction.agents.schedules import Linear
 from hyperaction.api import BDQN, DDPG, DQN, HGQN, HGRainbow
+from hyperaction.training import backup
 from hyperaction.training.callbacks import Callback
 from hyperaction.training.compiled import DivergedError, FlatState
 from tests.training.envs import TINY, Aiming, Counting
@@ -130,6 +133,51 @@ def test_a_callback_that_raises_leaves_a_whole_agent(tmp_path, event):
         agent.learn(40, type("Failing", (Callback,), {event: fail})(), log_interval=20)
     is_well(agent, tmp_path)
     check_transitions(agent)
+
+
+class Breaking:
+    """An optimiser whose updates fail when they run, once it is broken."""
+
+    def __init__(self):
+        self.is_broken = False
+
+    def _check(self, count):
+        if self.is_broken:
+            raise MemoryError
+        return count
+
+    def make(self):
+        inner = optax.sgd(0.1)
+
+        def update(gradient, state, parameters=None):
+            updates, inner_state = inner.update(gradient, state[1], parameters)
+            return updates, (jax.pure_callback(self._check, state[0], state[0]) + 1, inner_state)
+
+        return optax.GradientTransformation(lambda p: (jnp.zeros(()), inner.init(p)), update)
+
+
+@pytest.mark.parametrize("interval", [1, 1_000])
+@pytest.mark.filterwarnings("ignore")  # Of logging by JAX.
+def test_an_update_that_fails_when_it_runs_leaves_the_agent_of_before(
+    tmp_path, monkeypatch, interval
+):
+    monkeypatch.setattr(backup, "INTERVAL", interval)
+    optimiser = Breaking()
+    agent = HGQN(Counting(), optimiser=optimiser.make(), **TINY).learn(10).learn(10)
+    before = jax.tree.map(np.array, agent.state)
+    optimiser.is_broken = True
+    with pytest.raises(Exception, match="callback") as error:
+        agent.learn(10)
+    step = 20 if interval == 1 else 0
+    assert error.value.__notes__ == [f"The agent is as it was after step {step}."]
+    if interval == 1:
+        jax.tree.map(np.testing.assert_array_equal, agent.state, before)
+    optimiser.is_broken = False
+    agent.save(tmp_path / "agent.safetensors")
+    updates = int(agent.state.optimiser[0])
+    agent.learn(12)
+    assert int(agent.state.optimiser[0]) > updates
+    assert agent.act([3.0]).shape == (2,)
 
 
 class Watchful(Aiming):

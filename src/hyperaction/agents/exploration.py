@@ -100,6 +100,10 @@ class Explorer:
         """The random generator, and what the exploration remembers."""
         return {"rng": self.rng.bit_generator.state, "memory": dict(self.memory)}
 
+    def state_like(self) -> dict[str, Any]:
+        """What a state looks like that can be loaded; see `hyperaction.runs.state`."""
+        return self.state_dict() | {"rng": dict}  # NumPy checks it.
+
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what `state_dict` gave."""
         self.rng.bit_generator.state = state["rng"]

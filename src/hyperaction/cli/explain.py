@@ -13,7 +13,7 @@ from hyperaction.cli.console import Console
 from hyperaction.cli.terminal import RunEnvironment, check_any, need, progress_bar
 from hyperaction.errors import check_ranges
 from hyperaction.report import explain as report
-from hyperaction.runs.files import check_is_no_directory, write_json
+from hyperaction.runs.files import check_is_no_directory, making_directory, write_json
 from hyperaction.runs.remote import to_read
 
 
@@ -55,7 +55,6 @@ def main(args: Sequence[str]) -> None:
 
     compile_cache.use()
     console = Console()
-    options.out.mkdir(parents=True, exist_ok=True)
     for name in ("explain.json", "explain.png"):
         check_is_no_directory(options.out / name)
     bar = progress_bar(console)
@@ -65,14 +64,15 @@ def main(args: Sequence[str]) -> None:
         bar.start()
         bar.update(task, completed=done, total=total)
 
-    try:
-        found = [to_read(run) for run in options.runs]
-        runs, problems = load_runs(found, env=options.env, trust=options.trust)
-        check_any(runs, "agent to explain", problems)
-        explanation = explain_runs(runs, options.steps, options.weights, options.seed, show)
-    finally:
-        if bar.live.is_started:
-            bar.stop()
+    with making_directory(options.out):
+        try:
+            found = [to_read(run) for run in options.runs]
+            runs, problems = load_runs(found, env=options.env, trust=options.trust)
+            check_any(runs, "agent to explain", problems)
+            explanation = explain_runs(runs, options.steps, options.weights, options.seed, show)
+        finally:
+            if bar.live.is_started:
+                bar.stop()
     file = write_json(options.out / "explain.json", explanation)
     figure = draw_explanation(explanation, options.out / "explain.png")
     console.print(report.table(explanation, options.rows))

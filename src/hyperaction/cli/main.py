@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from hyperaction.arguments import ArgumentError
 from hyperaction.cli.terminal import STOPPED, UserError, error_message, print_error
+from hyperaction.cli.warning_lines import held_warnings
 from hyperaction.errors import unknown
 from hyperaction.version import __version__
 
@@ -76,7 +77,8 @@ def _run(args: list[str]) -> int:
             return 0
         if args[0] not in COMMANDS:
             raise UserError(f"{unknown('command', args[0], COMMANDS)} (hyperaction --help)")
-        import_module(f"{__package__}.{COMMANDS[args[0]].module}").main(args[1:])
+        with held_warnings():
+            import_module(f"{__package__}.{COMMANDS[args[0]].module}").main(args[1:])
     except BrokenPipeError:  # The reader of the output has closed it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

@@ -7,6 +7,7 @@ from typing import Any
 
 from hyperaction.cli.console import Console
 from hyperaction.cli.terminal import STOPPED, UserError, progress_bar
+from hyperaction.cli.warning_lines import release_warnings
 from hyperaction.envs.ids import names_code
 from hyperaction.runs.progress import Progress
 from hyperaction.runs.remote import url_of
@@ -24,6 +25,7 @@ def main(args: Sequence[str]) -> None:
     task = bar.add_task("training", total=config.steps, more="")
 
     def begin(agent: Any) -> None:
+        release_warnings()
         console.print(_describe(config.env, agent), highlight=False)
         bar.start()
 

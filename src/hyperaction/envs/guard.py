@@ -73,6 +73,19 @@ def checked_reward(reward: Any) -> float:
     return number
 
 
+def checked_flag(name: str, value: Any) -> bool:
+    """Whether an episode is terminated or truncated; raises where that is not a yes or a no."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    with suppress(Exception):
+        array = np.asarray(value)
+        if array.size == 1 and array.dtype.kind in "biuf":
+            return bool(array.item())
+    raise EnvironmentFaultError(
+        f"the environment returned {name} as {short(value)}; it must be true or false"
+    )
+
+
 def as_fault(error: BaseException, call: str) -> BaseException:
     """An exception of the environment as a fault, with its location; Ctrl-C stays what it is."""
     if isinstance(error, EnvironmentFaultError | KeyboardInterrupt):

@@ -91,6 +91,17 @@ class Resumable:
             "episode_start": self.episode_start,
         }
 
+    def state_like(self, actions: NDArray[Any]) -> dict[str, Any]:
+        """What a state looks like that can be loaded; see `hyperaction.runs.state`.
+
+        Args:
+            actions: Any actions, one for each environment.
+        """
+        return self.state_dict() | {
+            "actions": (None, np.empty((0, *actions.shape), actions.dtype)),
+            "episode_start": None if self.episode_start is None else np.empty(0, np.uint8),
+        }
+
     def load_state_dict(self, state: dict[str, Any]) -> bool:
         """Takes the same actions again; whether that led to the same observation.
 

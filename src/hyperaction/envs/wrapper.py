@@ -14,6 +14,7 @@ from hyperaction.envs.action_maps import ActionMap
 from hyperaction.envs.guard import (
     EnvironmentFaultError,
     check_observation,
+    checked_flag,
     checked_mask,
     checked_reward,
 )
@@ -54,8 +55,8 @@ class Factored:
         return Step(
             self._checked(observation),
             checked_reward(reward),
-            bool(terminated),
-            bool(truncated),
+            checked_flag("terminated", terminated),
+            checked_flag("truncated", truncated),
             checked_mask(info.get("action_mask")),
         )
 

@@ -187,6 +187,21 @@ class ReplayBuffer:
             state["priorities"] = self.priorities.state_dict()
         return state
 
+    def state_like(self) -> dict[str, Any]:
+        """What a state looks like that can be loaded; see `hyperaction.runs.state`."""
+        entries = self.ring.arrays
+        unfinished = {
+            "observations": entries.observation[:0],
+            "actions": entries.action[:0],
+            "rewards": np.empty(0),
+        }
+        return self.state_dict() | {
+            "rng": dict,  # NumPy checks it.
+            "ring": self.ring.state_like(),
+            "n_step": [({}, unfinished)] * len(self._n_steps),
+            "last_encoded": [(None, entries.observation[0])] * len(self._last_encoded),
+        }
+
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what `state_dict` gave; the streams are refilled before."""
         self.rng.bit_generator.state = state["rng"]

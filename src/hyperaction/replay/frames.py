@@ -97,6 +97,11 @@ class FrameRing:
         return self.frames.added - self.frames.first > self.frames.capacity
 
     @property
+    def arrays(self) -> Transitions:
+        """The transitions, as the numbers of their frames."""
+        return self.numbers.arrays
+
+    @property
     def streams(self) -> dict[str, Stream]:
         """Everything that only grows."""
         return {"replay": self.numbers, "frames": self.frames}
@@ -189,6 +194,11 @@ class FrameRing:
             "numbers": self.numbers.state_dict(),
             "first_frame": self.frames.first,
         }
+
+    def state_like(self) -> Any:
+        """What a state looks like that can be loaded; see `hyperaction.runs.state`."""
+        earlier = {"oldest": 0, "reach": 0}  # Versions had no more than these.
+        return (earlier, self.state_dict() | {"numbers": self.numbers.state_like()})
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what `state_dict` gave."""

@@ -153,6 +153,10 @@ class Ring:
         """Everything but the streams' entries."""
         return {"first": self.first}
 
+    def state_like(self) -> Any:
+        """What a state looks like that can be loaded; see `hyperaction.runs.state`."""
+        return ({}, self.state_dict())  # Runs of earlier versions have none.
+
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what `state_dict` gave."""
         self.first = state.get("first", 0)

@@ -2,7 +2,8 @@
 
 A checkpoint is a manifest that names its files and their checksums; it is written last, so that
 without it nothing counts. A plan of the files is written in its place first, so that what a crash
-leaves is known to be this run's: only files that its manifests and plans name are ever removed.
+leaves is known to be this run's: only files that its manifests and plans name are ever removed,
+and those of a manifest that was damaged if they say themselves that they are this run's.
 Replay only ever grows, so each checkpoint adds files with what has come since the one before, and
 shares the older files with it.
 """
@@ -23,6 +24,10 @@ from hyperaction.runs.manifests import (
     Piece,
     file_sha256,
     files_of,
+    is_plain,
+    is_unwritten_plan,
+    mark_of,
+    marked_files,
     read_checkpoint,
     read_manifest,
     write_manifest,
@@ -102,11 +107,12 @@ class Checkpoints:
             write_plan(self._manifest(number), self.run, names)
             for name, (stream, first, last) in zip(names[1:], new, strict=True):
                 file = self.folder / name
-                write_arrays(file, replay[stream].between(first, last), {"first": first})
+                mark = mark_of(self.run, name)
+                write_arrays(file, replay[stream].between(first, last), mark)
                 stored.append(Piece(stream, first, last, file, file_sha256(file)))
             stored.sort(key=lambda piece: piece.first)
             file = self.folder / names[0]
-            write_arrays(file, arrays, about)
+            write_arrays(file, arrays, about | mark_of(self.run, file.name))
             manifest = {
                 "run": self.run,
                 "state": state,
@@ -127,6 +133,9 @@ class Checkpoints:
 
         Where none is whole, the newest that lacks a part of replay and nothing else.
         """
+        for part in self.folder.glob("checkpoint-*.json.part"):
+            if is_unwritten_plan(part, self.run):
+                part.unlink()
         problems: list[str] = []
         usable: list[Checkpoint] = []
         for number in reversed(self._numbers()):
@@ -137,6 +146,7 @@ class Checkpoints:
                 if not is_found and "plan" not in manifest:
                     usable.append(read_checkpoint(self.folder, number, manifest))
             except DamagedError as damage:
+                self._find_files(number)
                 if not is_found:
                     problems.append(f"checkpoint {number} is damaged ({damage})")
         if not usable:
@@ -147,6 +157,13 @@ class Checkpoints:
                 problems.append(f"checkpoint {each.number} is damaged ({each.damage})")
         self._pieces, self._good = chosen.replay, [chosen.number]
         return chosen, problems
+
+    def _find_files(self, number: int) -> None:
+        """Finds the files of a checkpoint whose manifest is damaged, so that they are removed."""
+        if number in self._files or not is_plain(self._manifest(number)):
+            return
+        if names := marked_files(self.folder, number, self.run):
+            self._files[number] = names
 
     def _prune(self) -> None:
         """Removes the files of this run's checkpoints that the kept ones do not need."""

@@ -79,18 +79,21 @@ class Run:
         settings = {name: value for name, value in _flat(self.config).items() if name != GROWS}
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
-    def resume(self, mark: dict[str, Any] | None = None, step: int = 0) -> str:
+    def resume(
+        self, mark: dict[str, Any] | None = None, step: int = 0, *, is_exact: bool = True
+    ) -> str:
         """Opens the metrics and loggers, without what was written after a checkpoint.
 
         Args:
             mark: The metrics' mark in the checkpoint, if there is one.
             step: The checkpoint's step.
+            is_exact: Whether the run writes the same metrics again as after that step before.
 
         Returns:
             What is wrong with metrics that do not belong to the checkpoint, if there were any.
         """
         write_json(self.out / CONFIG, self.config)  # More steps may be asked for than before.
-        self._metrics = MetricsFile(self.out, mark, step)
+        self._metrics = MetricsFile(self.out, mark, step, is_exact=is_exact)
         self._loggers = [
             Background(name, partial(LOGGERS[name], self.out, step), self._on_message)
             for name in self._logger_names

@@ -9,7 +9,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,23 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def making_directory(path: Path) -> Iterator[None]:
+    """Makes a directory, so that one that cannot be is reported before the block's work.
+
+    If the block raises, what was made is removed again, unless something is in it.
+    """
+    missing = [each for each in (path, *path.parents) if not os.path.lexists(each)]
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        for each in missing:
+            with suppress(OSError):
+                each.rmdir()
+        raise
 
 
 def check_is_no_directory(path: Path) -> None:
@@ -95,6 +112,15 @@ def read_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     if _checksum(arrays, text) != checksum:
         raise ValueError(f"{path} is damaged: it does not match its checksum")
     return arrays, about
+
+
+def read_about(path: Path) -> Any:
+    """The metadata of a file alone, unverified; None where it cannot be read."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return parse_json((file.metadata() or {})["about"])
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError):
+        return None
 
 
 def _checksum(arrays: dict[str, NDArray[Any]], text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from hyperaction.runs.files import read_arrays, write_text
+from hyperaction.runs.files import read_about, read_arrays, write_text
 from hyperaction.runs.reader import read_bytes
 
 Arrays = dict[str, NDArray[Any]]
@@ -66,6 +66,12 @@ class DamagedError(Exception):
 def write_plan(path: Path, run: str, names: list[str]) -> None:
     """Writes which files a checkpoint is going to have."""
     write_text(path, json.dumps({"run": run, "plan": names}))
+
+
+def is_unwritten_plan(path: Path, run: str) -> bool:
+    """Whether this is the temporary file of a run's plan, as a kill leaves it: begun, or empty."""
+    content = read_bytes(path) if is_plain(path) else b"of another"
+    return not content or content.startswith(json.dumps({"run": run})[:-1].encode())
 
 
 def write_manifest(path: Path, manifest: dict[str, Any]) -> None:
@@ -127,6 +133,26 @@ def files_of(manifest: dict[str, Any]) -> list[str]:
     if "plan" in manifest:
         return [_name({"file": name}) for name in manifest["plan"]]
     return [_name(entry) for entry in (manifest["arrays"], *manifest["replay"])]
+
+
+def is_plain(path: Path) -> bool:
+    """Whether this is a file, and not a link to one."""
+    return path.is_file() and not path.is_symlink()
+
+
+def mark_of(run: str, name: str) -> dict[str, str]:
+    """What a file says of itself, so that it is known to be this run's without its manifest."""
+    return {"run": run, "file": name}
+
+
+def marked_files(folder: Path, number: int, run: str) -> list[str]:
+    """The files of a run's checkpoint by what they say of themselves; copies say another name."""
+    found = []
+    for file in sorted(folder.glob(f"*-{number:06}*.safetensors")):
+        about = read_about(file) if is_plain(file) else None
+        if isinstance(about, dict) and about | mark_of(run, file.name) == about:
+            found.append(file.name)
+    return found
 
 
 def _name(entry: dict[str, Any]) -> str:

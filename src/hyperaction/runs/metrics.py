@@ -14,6 +14,9 @@ from hyperaction.runs.reader import parse_json, read_bytes
 
 FILE = "metrics.jsonl"
 
+MARK_LIKE = {"bytes": 0, "sha256": ""}
+"""What a mark in a checkpoint looks like."""
+
 
 class MetricsFile:
     """A run's metrics, open for writing.
@@ -22,19 +25,25 @@ class MetricsFile:
         out: The run's directory.
         mark: What `mark` gave at the last checkpoint; lines after it are written again.
         step: The step of that checkpoint.
+        is_exact: Whether the run writes these lines as they were. Otherwise they are kept aside.
     """
 
-    def __init__(self, out: Path, mark: dict[str, Any] | None, step: int) -> None:
+    def __init__(
+        self, out: Path, mark: dict[str, Any] | None, step: int, *, is_exact: bool = True
+    ) -> None:
         self.path = out / FILE
         self.problem = ""
         """What is wrong with a file that was not as the last checkpoint left it."""
         content = read_bytes(self.path) if os.path.lexists(self.path) else b""
         start = content[: mark["bytes"]] if mark else b""
+        tail = content[len(start) :]
         if mark and mark["sha256"] != _sha256(start):
             start = b"".join(_lines_up_to(content, step))
             self.problem = f"{FILE} is not as the last checkpoint left it; {self._keep(content)}"
         elif not mark and content:
             self.problem = f"{FILE} is not of a checkpoint; {self._keep(content)}"
+        elif tail and not (is_exact and _is_written_again(tail, start, step)):
+            self.problem = f"{FILE} has lines that will not be written again; {self._keep(content)}"
         # A new file: the old one may have other names, as in a backup made of links.
         _write(self.path, start)
         self._hash = hashlib.sha256(start)
@@ -81,15 +90,26 @@ class MetricsFile:
 
 def _lines_up_to(content: bytes, step: int) -> list[bytes]:
     """The lines of metrics that belong to steps up to this one, each once."""
-    lines: dict[bytes, None] = {}
-    for line in content.splitlines(keepends=True):
-        try:
-            row = parse_json(line)
-            if line.endswith(b"\n") and 0 <= row["step"] <= step:
-                lines[line] = None
-        except (ValueError, KeyError, TypeError):
-            continue
-    return list(lines)
+    found = dict.fromkeys(content.splitlines(keepends=True))
+    return [line for line in found if line.endswith(b"\n") and 0 <= _step(line) <= step]
+
+
+def _is_written_again(tail: bytes, start: bytes, step: int) -> bool:
+    """Whether a run from this step writes all that followed the start of its metrics.
+
+    Not a line that a crash cut short, and not one that is there already.
+    """
+    lines = set(tail.splitlines(keepends=True)) - set(start.splitlines(keepends=True))
+    return all(_step(line) >= step or not line.endswith(b"\n") for line in lines)
+
+
+def _step(line: bytes) -> int:
+    """The step of a line of metrics; -1 where it has none."""
+    try:
+        step = parse_json(line)["step"]
+        return step if isinstance(step, int) else -1
+    except (ValueError, KeyError, TypeError):
+        return -1
 
 
 def _free_name(path: Path) -> Path:

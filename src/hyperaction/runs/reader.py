@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -133,23 +134,44 @@ def read_metrics(out: Path) -> Metrics:
     file = out / METRICS
     if not os.path.lexists(file):
         return Metrics([], "")
-    rows: list[dict[str, Any]] = []
-    last: dict[str, int] = {}
-    problem, skipped = "", 0
+    rows: dict[int, dict[str, Any]] = {}
+    problems: dict[int, str] = {}
     # What follows the last end of a line is being written, or was cut short by a crash.
     for number, line in enumerate(read_bytes(file).split(b"\n")[:-1], start=1):
         try:
-            row = _row(line)
-            if row["step"] <= last.get(row["kind"], -1):
-                raise UnreadableError(f"its step {row['step']} is not after the one before")
+            rows[number] = _row(line)
         except UnreadableError as error:
-            problem = problem or f"line {number} of {file}: {error}"
-            skipped += 1
-            continue
-        last[row["kind"]] = row["step"]
-        rows.append(row)
-    more = f" (and {skipped - 1} more lines)" if skipped > 1 else ""
-    return Metrics(rows, f"{problem}{more}")
+            problems[number] = str(error)
+    for kind in {row["kind"] for row in rows.values()}:
+        steps = {number: row["step"] for number, row in rows.items() if row["kind"] == kind}
+        for number in steps.keys() - _increasing(steps):
+            problems[number] = f"its step {steps[number]} is out of order"
+            del rows[number]
+    if not problems:
+        return Metrics(list(rows.values()), "")
+    first, more = min(problems), f" (and {len(problems) - 1} more lines)"
+    problem = f"line {first} of {file}: {problems[first]}{more if len(problems) > 1 else ''}"
+    return Metrics(list(rows.values()), problem)
+
+
+def _increasing(steps: Mapping[int, int]) -> set[int]:
+    """Lines whose steps increase, as many as there can be: one wrong step costs one line."""
+    lowest: list[int] = []
+    ends: list[int] = []
+    """Of the sequences of each length, the lowest last step, and its line."""
+    before: dict[int, int | None] = {}
+    for line, step in steps.items():
+        length = bisect_left(lowest, step)
+        if lowest[length : length + 1] == [step]:
+            continue  # Of several lines with one step, the first.
+        before[line] = ends[length - 1] if length else None
+        lowest[length : length + 1], ends[length : length + 1] = [step], [line]
+    found: set[int] = set()
+    last = ends[-1] if ends else None
+    while last is not None:
+        found.add(last)
+        last = before[last]
+    return found
 
 
 def _row(line: bytes) -> dict[str, Any]:

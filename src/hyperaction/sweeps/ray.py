@@ -50,7 +50,8 @@ class Cluster:
                     ray.init(address="local", include_dashboard=False, **common)
                 else:
                     ray.init(address=address, **common)
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except Exception as error:  # Where a node does not start in time, Ray raises just that.
+            ray.shutdown()
             message = str(error).strip().split("\n")[0]
             raise ValueError(f"--ray {address}: cannot reach a cluster ({message})") from None
         self._running: dict[Any, Cell] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -46,20 +47,34 @@ class EveryStep(Callback):
 
 
 class LogTo(Callback):
-    """Logs phases and evaluations."""
+    """Logs phases and evaluations; a logger that fails is given up with a warning."""
 
     def __init__(self, logger: Logger) -> None:
-        self.logger = logger
+        self.logger: Logger | None = logger
 
     def on_phase(self, trainer: Trainer, metrics: dict[str, float]) -> bool | None:
         """Logs the phase."""
-        self.logger.log(by_kind("train", metrics), trainer.step)
+        self._log("train", metrics, trainer.step)
         return None
 
     def on_evaluation(self, trainer: Trainer, metrics: dict[str, float]) -> bool | None:
         """Logs the evaluation."""
-        self.logger.log(by_kind("eval", metrics), trainer.step)
+        self._log("eval", metrics, trainer.step)
         return None
+
+    def _log(self, kind: str, metrics: dict[str, float], step: int) -> None:
+        if self.logger is None:
+            return
+        try:
+            self.logger.log(by_kind(kind, metrics), step)
+        except Exception as error:
+            name, self.logger = type(self.logger).__name__, None
+            reason = f"{type(error).__name__}: {error}"
+            warnings.warn(
+                f"the logger {name} is given up: it failed ({reason}); learning continues",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
 
 def as_callbacks(given: Any) -> list[Callback]:

@@ -7,7 +7,9 @@ from typing import Any
 
 from hyperaction.runs.checkpoints import Checkpoints
 from hyperaction.runs.manifests import Checkpoint
-from hyperaction.runs.state import join, split
+from hyperaction.runs.metrics import MARK_LIKE
+from hyperaction.runs.schema import UnreadableError
+from hyperaction.runs.state import check_like, join, split
 from hyperaction.training.trainer import Trainer
 
 
@@ -39,20 +41,25 @@ class TrainerCheckpoints:
         try:
             return self._restore(trainer, checkpoint)
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-            reason = f"{type(error).__name__}: {error}"
+            is_ours = isinstance(error, UnreadableError)
+            reason = str(error) if is_ours else f"{type(error).__name__}: {error}"
             raise ValueError(
                 f"{checkpoint.file} is not a checkpoint of this run: {reason}"
             ) from error
 
     def _restore(self, trainer: Trainer, checkpoint: Checkpoint) -> bool:
-        streams, state = trainer.replay.streams, checkpoint.state
+        streams = trainer.replay.streams
+        state = join(checkpoint.state, checkpoint.arrays)
+        like = {"trainer": trainer.state_like(), "streams": dict.fromkeys(streams, 0)}
+        check_like(state, like | {"metrics": MARK_LIKE})
         for piece in checkpoint.replay:
             streams[piece.stream].refill(piece.first, piece.read())
-        is_back = trainer.load_state_dict(join(state["trainer"], checkpoint.arrays))
+        is_back = trainer.load_state_dict(state["trainer"])
         if checkpoint.lost_before:
             trainer.drop_replay_before(checkpoint.lost_before)
         for name, stream in streams.items():
             if stream.added != state["streams"][name]:
                 wanted = state["streams"][name]
                 raise ValueError(f"the checkpoint's {name} has {stream.added} entries of {wanted}")
+        len(trainer.replay)  # Raises where it would hold fewer than no transitions.
         return is_back

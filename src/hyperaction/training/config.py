@@ -81,7 +81,7 @@ class TrainConfig:
     fresh: bool = False
     """Move a run that is in the directory aside, and start over."""
     loggers: tuple[str, ...] = tuple(LOGGERS)
-    """Where metrics go besides metrics.jsonl; none for nothing else."""
+    """Where metrics go besides metrics.jsonl; without a name, nowhere else."""
     env_timeout: float = 600.0
     """Seconds that a step or reset of the environment may take before the run stops; 0: any."""
     max_episode_steps: int = 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import stat
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 SIGNALS = tuple(
@@ -34,6 +36,8 @@ def stoppable(
     asked: list[int] = []
 
     def ask(number: int, frame: Any) -> None:
+        if signal.Signals(number).name == "SIGHUP":
+            _leave_dead_terminal()
         if not asked:
             asked.append(number)
             on_stop()
@@ -50,6 +54,16 @@ def stoppable(
     finally:
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def _leave_dead_terminal() -> None:
+    """Drops what is printed to a terminal that is gone: the work that is left must not fail."""
+    for number in (0, 1, 2):
+        with suppress(OSError):
+            if stat.S_ISCHR(os.fstat(number).st_mode) and not os.isatty(number):
+                nothing = os.open(os.devnull, os.O_RDWR)
+                os.dup2(nothing, number)
+                os.close(nothing)
 
 
 def _is_nohup(number: signal.Signals) -> bool:

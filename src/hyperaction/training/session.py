@@ -70,7 +70,8 @@ class Session:
             if checkpoint is None:
                 problem = run.resume()
             else:
-                if not checkpoints.restore(trainer, checkpoint):
+                is_back = checkpoints.restore(trainer, checkpoint)
+                if not is_back:
                     self.on_message(
                         "the environment is not deterministic: a new episode begins, and results "
                         "will differ from those of a run that was never stopped"
@@ -82,7 +83,9 @@ class Session:
                         f"differ from those of an undamaged run"
                     )
                 recorder.resume(checkpoint.file, trainer.step)
-                problem = run.resume(checkpoint.state["metrics"], trainer.step)
+                is_exact = is_back and not checkpoint.damage
+                mark = checkpoint.state["metrics"]
+                problem = run.resume(mark, trainer.step, is_exact=is_exact)
                 self.on_message(f"resuming from step {trainer.step:,}")
             if problem:
                 self.on_message(problem)

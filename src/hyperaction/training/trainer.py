@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -43,6 +43,10 @@ class Phase:
     def state_dict(self) -> dict[str, Any]:
         """Everything."""
         return vars(self) | {"episodes": [list(episode) for episode in self.episodes]}
+
+    def state_like(self) -> dict[str, Any]:
+        """What a state looks like that can be loaded; see `hyperaction.runs.state`."""
+        return vars(self) | {"episodes": [[0.0, 0], ...], "losses": [0.0, ...]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what `state_dict` gave."""
@@ -192,6 +196,12 @@ class Trainer:
         self.state, self.step, self.replay_empty_at = FlatState(tree), step, step
         self.phase.first = step
 
+    def replace_state(self, leaves: Sequence[NDArray[Any]]) -> None:
+        """Takes the arrays of an earlier state in place of one that a failed update has lost."""
+        arrays = [jax.numpy.asarray(leaf) for leaf in leaves]
+        self.state = FlatState.tree_unflatten(self.state.structure, arrays)
+        self.next_greedy = self.loss = self._losses = None
+
     def drop_replay_before(self, numbers: Mapping[str, int]) -> None:
         """Continues without what came before a number of each of these streams of replay.
 
@@ -278,6 +288,18 @@ class Trainer:
             "explorer": self.explorer.state_dict(),
             "phase": self.phase.state_dict(),
             "env": self.env.state_dict() if isinstance(self.env, Resumable) else None,
+        }
+
+    def state_like(self) -> dict[str, Any]:
+        """What a state looks like that can be loaded; see `hyperaction.runs.state`."""
+        actions = np.zeros((self.env.num_envs, self.agent.action_length), self.agent.action_dtype)
+        return self.state_dict() | {
+            "loss": (None, 0.0),
+            "next_greedy": (None, actions),
+            "replay": self.replay.state_like(),
+            "explorer": self.explorer.state_like(),
+            "phase": self.phase.state_like(),
+            "env": self.env.state_like(actions) if isinstance(self.env, Resumable) else None,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> bool:

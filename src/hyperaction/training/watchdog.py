@@ -45,7 +45,10 @@ class Watchdog:
             file.truncate(SIZE)
             self._page = mmap.mmap(file.fileno(), SIZE)
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", __file__, str(file.fileno()), str(limit)],
+                [
+                    *(sys.executable, "-I", "-S", __file__),
+                    *(str(file.fileno()), str(limit), str(os.getpid())),
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[file.fileno()],
@@ -119,8 +122,9 @@ def _is_suspended(run: int) -> bool:
 
 
 def _main() -> None:
-    file, limit = int(sys.argv[1]), float(sys.argv[2])
-    message = _watch(mmap.mmap(file, SIZE), limit, os.getppid())
+    # The run by its number: it may have ended before this process could ask for its parent.
+    file, limit, run = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
+    message = _watch(mmap.mmap(file, SIZE), limit, run)
     cursor = "\x1b[?25h\n" if sys.stderr.isatty() else ""  # A progress bar hides the cursor.
     resume = "rerun the same command to resume from the last checkpoint"
     print(f"{cursor}hyperaction: {message}; {resume}", file=sys.stderr)
