@@ -35,19 +35,19 @@ class Messages {
     enough_[i] = enough;
   }
 
-  // So many sweeps, for each state until its bound is low enough.
-  void tighten(int sweeps) {
+  // So many sweeps, for each of the first states until its bound is low enough.
+  void tighten(int sweeps, int states) {
     std::fill(messages_.begin(), messages_.end(), Number{});
     bool done[kLanes] = {};
     for (int sweep = 0;; ++sweep) {
       double bounds[kLanes] = {};
       add_bounds(bounds);
       int left = 0;
-      for (int i = 0; i < kLanes; ++i) {
+      for (int i = 0; i < states; ++i) {
         if (done[i]) continue;
         done[i] = sweep == sweeps || !(bounds[i] > enough_[i]);
         left += !done[i];
-        if (done[i]) copy_messages(i);
+        if (done[i]) finish(i, bounds[i]);
       }
       if (left == 0) return;
       for (auto part = relations_.order.begin(); part != relations_.order.end(); ++part)
@@ -56,6 +56,9 @@ class Messages {
         visit(*part, &Relation::backward);
     }
   }
+
+  // The sum of a state's largest numbers after all shifts.
+  double bound(int i) const { return bounds_[i]; }
 
   // The numbers of a state after all shifts: from the sums of all messages, so that rounding errors
   // do not add up.
@@ -82,7 +85,8 @@ class Messages {
     }
   }
 
-  void copy_messages(int i) {
+  void finish(int i, double bound) {
+    bounds_[i] = bound;
     own_[i].resize(messages_.size());
     for (size_t j = 0; j < messages_.size(); ++j) own_[i][j] = lane(messages_[j], i);
   }
@@ -120,7 +124,7 @@ class Messages {
   const Relations& relations_;
   std::vector<Number> numbers_, messages_, found_, scratch_[2];
   std::vector<float> own_[kLanes];  // the messages of each state
-  double enough_[kLanes] = {};
+  double enough_[kLanes] = {}, bounds_[kLanes] = {};
 };
 
 }  // namespace hyperaction

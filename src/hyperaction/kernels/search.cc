@@ -30,22 +30,20 @@ class Search {
   // which are infinite without sweeps of messages.
   void run(const float* outputs, int64_t batch, int32_t* actions, float* bounds) {
     constexpr int kLanes = Messages<Lanes>::kLanes;
-    for (int64_t i = 0; i < batch; ++i) {
-      tables.set(outputs + i * tables.num_outputs);
-      tabu_.run(actions + i * tables.n, limits_.steps,
-                Random{0x9E3779B97F4A7C15ull + 2 * static_cast<uint64_t>(limits_.seed)});
-      bounds[i] = -kMinusInfinity;
-    }
-    if (!relations_) return;
     std::optional<Messages<Lanes>> several;
     std::optional<Messages<float>> one;
     for (int64_t i = 0; i < batch;) {
       const int count = static_cast<int>(std::min<int64_t>(kLanes, batch - i));
-      if (4 * count >= kLanes) {
-        prove(several, outputs, i, count, actions, bounds);
+      const float* first = outputs + i * tables.num_outputs;
+      if (!relations_) {
+        tables.set(first);
+        climb(actions + i * tables.n, limits_.steps);
+        bounds[i++] = -kMinusInfinity;
+      } else if (4 * count >= kLanes) {
+        prove(several, first, count, actions + i * tables.n, bounds + i);
         i += count;
       } else {
-        prove(one, outputs, i, 1, actions, bounds);
+        prove(one, first, 1, actions + i * tables.n, bounds + i);
         ++i;
       }
     }
@@ -56,24 +54,35 @@ class Search {
  private:
   using Lanes = Group<float, kRegisterBytes, 1>;
 
+  void climb(int32_t* action, int steps) {
+    tabu_.run(action, steps,
+              Random{0x9E3779B97F4A7C15ull + 2 * static_cast<uint64_t>(limits_.seed)});
+  }
+
+  // A short search is enough where messages prove it best already.
   template <typename Number>
-  void prove(std::optional<Messages<Number>>& messages, const float* outputs, int64_t first,
-             int count, int32_t* actions, float* bounds) {
+  void prove(std::optional<Messages<Number>>& messages, const float* outputs, int count,
+             int32_t* actions, float* bounds) {
     if (!messages) messages.emplace(tables, *relations_);
-    for (int i = 0; i < Messages<Number>::kLanes; ++i) {  // Lanes past the end repeat the last.
-      const int64_t state = first + std::min(i, count - 1);
-      tables.set(outputs + state * tables.num_outputs);
-      messages->set(i, tables.numbers.data(),
-                    tables.value(actions + state * tables.n) + tables.slack());
-    }
-    messages->tighten(limits_.sweeps);
     for (int i = 0; i < count; ++i) {
-      tables.set(outputs + (first + i) * tables.num_outputs);
-      shifted_ = tables.numbers;
-      messages->shift(i, shifted_);
-      BranchAndBound search(tables, shifted_);
-      bounds[first + i] =
-          static_cast<float>(search.run(actions + (first + i) * tables.n, limits_.nodes));
+      int32_t* action = actions + i * tables.n;
+      tables.set(outputs + i * static_cast<int64_t>(tables.num_outputs));
+      climb(action, limits_.steps / 10);
+      messages->set(i, tables.numbers.data(), tables.value(action) + tables.slack());
+    }
+    messages->tighten(limits_.sweeps, count);
+    for (int i = 0; i < count; ++i) {
+      int32_t* action = actions + i * tables.n;
+      tables.set(outputs + i * static_cast<int64_t>(tables.num_outputs));
+      const double value = tables.value(action), close = value + tables.slack();
+      double bound = std::max(value, messages->bound(i));
+      if (bound > close) {
+        climb(action, limits_.steps);
+        shifted_ = tables.numbers;
+        messages->shift(i, shifted_);
+        bound = BranchAndBound(tables, shifted_).run(action, limits_.nodes);
+      }
+      bounds[i] = static_cast<float>(bound);
     }
   }
 
