@@ -40,7 +40,7 @@ def maximiser(
     way: str | AbstractWay | None = None,
     budget: float = BUDGET,
     use_native: bool | None = None,
-    nodes: int | None = None,
+    nodes: int = search.NODES,
 ) -> Maximiser:
     """What finds the best joint action of a hypergraph under a mixer.
 
@@ -51,8 +51,7 @@ def maximiser(
             budget, else the best approximate one.
         budget: Adds per state that an exact way may take.
         use_native: Whether to use the compiled kernels; by default where they are faster.
-        nodes: How many nodes branch and bound may open per state; by default 200,000, or 1,000
-            where the planner takes it by itself.
+        nodes: How many nodes branch and bound may open per state.
     """
     if not isinstance(mixer, AbstractMixer):
         raise TypeError(f"a mixer is an object such as Sum(), not {mixer!r}; see make_mixer")
@@ -73,7 +72,7 @@ class _Planner:
     """Picks ways for one kind of mixer, within one budget. Equal questions are answered once."""
 
     def __init__(
-        self, monotonic: bool, affine: bool, budget: float, use_native: bool, nodes: int | None
+        self, monotonic: bool, affine: bool, budget: float, use_native: bool, nodes: int
     ) -> None:
         self.facts = (monotonic, affine, budget, use_native, nodes)
         self.monotonic, self.affine, self.budget, self.use_native, self.nodes = self.facts
@@ -108,14 +107,10 @@ class _Planner:
         elimination = plan_elimination(hypergraph, self.budget, use_native=self.use_native)
         if elimination is not None:
             return elimination, "vertices can be maximised out one by one within the budget"
-        reason = (
+        return self._ascent(hypergraph), (
             f"exact elimination would take more than the budget of {self.budget:,.0f} adds, "
             f"or more memory than there is"
         )
-        if self.use_native and search.likely_proven(hypergraph):
-            way = self._bounded(hypergraph, search.LIKELY_NODES)
-            return way, f"{reason}; learned values of this size are mostly proven the best"
-        return self._ascent(hypergraph), reason
 
     @lru_cache(maxsize=256)  # noqa: B019
     def force(self, hypergraph: Hypergraph, way: str) -> tuple[AbstractWay, str]:
@@ -167,12 +162,9 @@ class _Planner:
                 f"most (here {hypergraph.num_outputs:,}) and few sub-actions; ascent needs none "
                 f"of these"
             )
-        return self._bounded(hypergraph, search.NODES)
-
-    def _bounded(self, hypergraph: Hypergraph, default: int) -> AbstractWay:
-        nodes, steps = default if self.nodes is None else self.nodes, search.tabu_steps(hypergraph)
-        work = search.tabu_cost(hypergraph) * (1 + nodes * max(hypergraph.sizes) / steps)
-        return search.BranchAndBound(cost=work, steps=steps, nodes=nodes)
+        steps = search.tabu_steps(hypergraph)
+        work = search.tabu_cost(hypergraph) * (1 + self.nodes * max(hypergraph.sizes) / steps)
+        return search.BranchAndBound(cost=work, steps=steps, nodes=self.nodes)
 
     def _ascent(self, hypergraph: Hypergraph) -> AbstractWay:
         if self.use_native and search.fits_kernel(hypergraph):

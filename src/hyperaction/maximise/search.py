@@ -26,11 +26,7 @@ TABU_STEPS = 2_000
 MESSAGES = 20
 """Sweeps of messages that tighten bounds."""
 NODES = 200_000
-"""Nodes of branch and bound where it is asked for."""
-LIKELY_NODES = 1_000
-"""Nodes where the planner takes it by itself."""
-LIKELY_ACTIONS = 10**12
-"""Joint actions up to which learned tables of rank two were mostly proven."""
+"""Nodes of branch and bound."""
 MOST_OUTPUTS = 2**22
 RESTARTS = 32
 SWEEPS = 12
@@ -200,16 +196,6 @@ def fits_kernel(hypergraph: Hypergraph) -> bool:
         for known, (first, last) in reach.items()
     )
     return 2 * size * sum(rows) <= 2**26  # Rows that span more than half of the vertices span all.
-
-
-def likely_proven(hypergraph: Hypergraph) -> bool:
-    """Whether branch and bound likely proves learned tables within few nodes.
-
-    Measured in agents of rank two; it then takes less time than ascent, for a short search is
-    enough where messages prove its answer the best.
-    """
-    few = hypergraph.num_actions <= LIKELY_ACTIONS
-    return hypergraph.rank <= 2 and few and fits_kernel(hypergraph)
 
 
 def tabu_steps(hypergraph: Hypergraph) -> int:
