@@ -63,17 +63,31 @@ def test_elimination_finds_the_maxima_of_its_twin(instructions, hypergraph, seed
 
 
 @ON_EVERY_SET
-def test_searches_are_at_least_as_good_as_their_twin(instructions):
-    hypergraph = Hypergraph.complete((5,) * 9, 2)
+@pytest.mark.parametrize("rank", [2, 3])
+def test_searches_are_at_least_as_good_as_their_twin(instructions, rank):
+    hypergraph = Hypergraph.complete((5,) * 9 if rank == 2 else (4, 3, 4, 2, 4, 3, 4), rank)
     outputs = outputs_for(hypergraph, (6,), seed=2)
     plan = structure(hypergraph)
-    actions, bounds = jax.jit(lambda x: kernels.search(x, plan, steps=500, nodes=2000))(outputs)
+    search = jax.jit(lambda x: kernels.search(x, plan, steps=500, sweeps=5, nodes=2000))
+    actions, bounds = search(outputs)
     values = hypergraph.representation(outputs, np.asarray(actions)).sum(axis=-1)
     twin = maximiser(hypergraph, way="ascent", use_native=False).max(outputs)
     optima = maximiser(hypergraph, way="elimination", budget=1e9).max(outputs)
     assert (values >= np.asarray(twin) - 1e-4).all()
     np.testing.assert_allclose(values, optima, rtol=1e-5)
     assert (np.asarray(bounds) >= np.asarray(optima) - 1e-4).all()
+
+
+@ON_EVERY_SET
+def test_states_are_bounded_alike_alone_and_side_by_side(instructions):
+    hypergraph = Hypergraph((3, 2, 4, 3, 2), [(0, 1, 2), (1, 3), (0, 2, 3, 4), (2, 4), (4,)])
+    outputs = outputs_for(hypergraph, (19,), seed=2)
+    plan = structure(hypergraph)
+    search = jax.jit(lambda x: kernels.search(x, plan, steps=9, sweeps=4))
+    every = search(outputs)
+    alone = [search(outputs[i : i + 1]) for i in range(len(outputs))]
+    for together, each in zip(every, zip(*alone, strict=True), strict=True):
+        np.testing.assert_array_equal(together, np.concatenate(each))
 
 
 @ON_EVERY_SET
@@ -102,7 +116,9 @@ def test_every_set_gives_the_same_bits(monkeypatch):
     hypergraph = Hypergraph.complete((5, 4, 3, 5, 2, 5, 3, 4, 5, 2), 2)
     tables = jnp.asarray(outputs_for(hypergraph, (21,), seed=4))
     noise = jnp.asarray(np.random.default_rng(0).normal(size=(5, 999)), jnp.float32)
-    plan = structure(hypergraph)
+    tangled = Hypergraph((3, 2, 4, 3, 2, 5), [(0, 1, 2), (1, 3), (0, 2, 3, 4), (2, 4), (1, 5)])
+    others = jnp.asarray(outputs_for(tangled, (21,), seed=4))
+    plan, tangled_plan = structure(hypergraph), structure(tangled)
     results = []
     for name in SETS:
         force(name, monkeypatch)
@@ -112,7 +128,8 @@ def test_every_set_gives_the_same_bits(monkeypatch):
             step = (jnp.float32(0.1), *noise[:3], noise[3] ** 2, (0.9, 0.999), 1e-3)
             return (
                 best.argmax(tables),
-                kernels.search(tables, plan, steps=300, nodes=50),
+                kernels.search(tables, plan, steps=300, sweeps=5, nodes=50),
+                kernels.search(others, tangled_plan, steps=30, sweeps=5, nodes=5),
                 kernels.optimise(kernels.ADAM, *step),
                 kernels.optimise(kernels.RMSPROP, *step),
             )

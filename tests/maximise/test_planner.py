@@ -32,6 +32,7 @@ from tests.strategies import HAS_KERNEL, hypergraphs
         (Hypergraph.complete((5,) * 8, 3), "monotonic-linear", "elimination"),
         (Hypergraph((5,) * 6, [(0, 1), (2, 3), (3, 4), (5,)]), "mean", "components"),
         (Hypergraph.complete((5,) * 17, 2), "sum", "ascent"),
+        (Hypergraph.complete((5,) * 17, 3), "sum", "ascent"),
     ],
 )
 def test_the_planner_takes_the_cheapest_exact_way_and_says_why(hypergraph, mixer, name):
@@ -57,7 +58,7 @@ def test_a_larger_budget_buys_exactness():
         ("decentralised", Hypergraph.complete((2, 2), 2), Sum(), r"rank 1 \(this is rank 2\)"),
         ("elimination", Hypergraph.complete((5,) * 17, 2), Sum(), "elimination cannot fit"),
         ("enumeration", Hypergraph.complete((5,) * 17, 2), Sum(), "762,939,453,125 joint actions"),
-        ("branch-and-bound", Hypergraph.complete((2,) * 3, 3), Sum(), "rank 2 at most"),
+        ("branch-and-bound", Hypergraph((2**12, 2**12), [(0, 1)]), Sum(), "4,194,304 outputs at"),
     ],
 )
 def test_ways_that_do_not_fit_are_refused_with_what_would(way, hypergraph, mixer, message):

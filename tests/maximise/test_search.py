@@ -1,5 +1,7 @@
 """Searches and bounds, against brute force and long searches."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperaction import Hypergraph, make_mixer, maximiser
+from hyperaction import Hypergraph, kernels, make_mixer, maximiser
+from hyperaction.maximise.search import BranchAndBound, Tabu, structure
 from tests.maximise.problems import assert_best, plan, random_mask, slow_allowed
 from tests.strategies import (
     NEEDS_KERNEL,
@@ -19,7 +22,7 @@ from tests.strategies import (
 
 @NEEDS_KERNEL
 @settings(max_examples=18)
-@given(hypergraph=hypergraphs(max_vertices=6, max_rank=2), seed=st.integers(0, 99))
+@given(hypergraph=hypergraphs(max_vertices=6, max_rank=4), seed=st.integers(0, 99))
 def test_branch_and_bound_proves_the_brute_force_maximum(hypergraph, seed):
     outputs = outputs_for(hypergraph, (3,), seed)
     best = plan(hypergraph, way="branch-and-bound")
@@ -41,14 +44,17 @@ def test_branch_and_bound_proves_the_brute_force_maximum(hypergraph, seed):
     ],
 )
 @settings(max_examples=10)
-@given(hypergraph=hypergraphs(max_vertices=6, max_rank=2), seed=st.integers(0, 99))
-def test_bounds_are_never_below_the_maximum(way, kind, hypergraph, seed):
+@given(hypergraph=hypergraphs(max_vertices=6, max_rank=4), seed=st.integers(0, 99))
+def test_bounds_are_never_below_the_maximum_nor_above_the_tables_largest(
+    way, kind, hypergraph, seed
+):
     outputs = outputs_for(hypergraph, (2,), seed)
     found = plan(hypergraph, kind=kind, way=way, nodes=2).bounded(outputs)
     for one, value, bound in zip(outputs, found.value, found.upper_bound, strict=True):
         reference = max(slow_values(hypergraph, one).values())
         assert value <= reference + 1e-4
         assert bound >= reference - 1e-4
+        assert bound <= sum(one[part].max() for part in hypergraph.slices) + 1e-3
 
 
 @pytest.mark.parametrize(
@@ -57,6 +63,7 @@ def test_bounds_are_never_below_the_maximum(way, kind, hypergraph, seed):
         ("ascent", "jax", 3),
         ("sampling", "jax", 2),
         pytest.param("ascent", "native", 2, marks=NEEDS_KERNEL),
+        pytest.param("ascent", "native", 4, marks=NEEDS_KERNEL),
     ],
 )
 def test_approximate_ways_find_most_maxima_of_a_middling_space(way, kind, rank):
@@ -77,12 +84,60 @@ def test_approximate_ways_find_most_maxima_of_a_middling_space(way, kind, rank):
     np.testing.assert_array_equal(again, actions)
 
 
+def mixed_orders(seed, sizes=(4, 3, 4, 2, 4, 3, 4, 3, 4, 4), edges=26):
+    """Hyperedges of the orders 1 to 4, so tangled that none of the vertices is easy."""
+    random = np.random.default_rng(seed)
+    chosen = {(vertex, (vertex + 1) % len(sizes)) for vertex in range(len(sizes))}
+    while len(chosen) < edges:
+        order = random.integers(1, 5)
+        chosen.add(tuple(random.choice(len(sizes), order, replace=False).tolist()))
+    return Hypergraph(sizes, {tuple(sorted(edge)) for edge in chosen})
+
+
+@NEEDS_KERNEL
+def test_branch_and_bound_proves_what_pytoulbar2_proves():
+    pytest.importorskip("pytoulbar2")
+    from hyperaction.bench.maximise import toulbar_optima
+
+    hypergraph = mixed_orders(0)
+    outputs = outputs_for(hypergraph, (6,), 2)
+    mask = random_mask(hypergraph, 6, 2, 0.9)
+    best = plan(hypergraph, way="branch-and-bound")
+    # For pytoulbar2, what is forbidden costs more than everything else can make up for.
+    for allowed in (np.ones_like(mask), mask):
+        _, optima = toulbar_optima(hypergraph, np.where(allowed, outputs, -1e4))
+        found = best.bounded(outputs, mask=allowed)
+        np.testing.assert_allclose(found.value, optima, rtol=1e-5)
+        np.testing.assert_allclose(found.upper_bound, optima, rtol=1e-4)
+
+
 @NEEDS_KERNEL
 @pytest.mark.parametrize("way", ["ascent", "branch-and-bound"])
-def test_searches_survive_any_numbers(way):
+def test_searches_start_from_the_best_candidate(way):
     hypergraph = Hypergraph.complete((5,) * 17, 2)
+    outputs = outputs_for(hypergraph, (5,), 2)
+    optima = plan(hypergraph, way="ascent").argmax(outputs)
+    others = np.random.default_rng(0).integers(5, size=(5, 3, 17))
+    candidates = np.concatenate([others, np.asarray(optima)[:, None]], axis=1)
+    tables = structure(hypergraph)
+    few = partial(kernels.search, structure=tables, steps=0)
+    np.testing.assert_array_equal(few(jnp.asarray(outputs), start=optima)[0], optima)
+    made = {"ascent": Tabu(0.0, 0), "branch-and-bound": BranchAndBound(0.0, 0, 1)}[way]
+    best = maximiser(hypergraph, way=made)
+    for state in range(5):
+        action = best.argmax(outputs[state], candidates=candidates[state])
+        np.testing.assert_array_equal(action, optima[state])
+    mapped = jax.vmap(lambda o, c: best.argmax(o, candidates=c))(outputs, jnp.asarray(candidates))
+    np.testing.assert_array_equal(mapped, optima)
+
+
+@NEEDS_KERNEL
+@pytest.mark.parametrize("way", ["ascent", "branch-and-bound"])
+@pytest.mark.parametrize("rank", [2, 3])
+def test_searches_survive_any_numbers(way, rank):
+    hypergraph = Hypergraph.complete((5,) * (17 if rank == 2 else 8), rank)
     best = plan(hypergraph, way=way, nodes=100)
-    outputs = outputs_for(hypergraph, (64,), 2)
+    outputs = outputs_for(hypergraph, (18,), 2)
     for value in (np.nan, -3e38, 3e38, np.inf):
         outputs[::2] = value
         values, _ = jax.jit(lambda o: best.value_and_action(o))(outputs)

@@ -30,25 +30,32 @@ def search(
     structure: NDArray[np.int32],
     *,
     steps: int,
-    nodes: int,
+    sweeps: int = 0,
+    nodes: int = 0,
     seed: int = 0,
+    start: Int[Array, "batch vertices"] | None = None,
 ) -> tuple[Int[Array, "batch vertices"], Float[Array, " batch"]]:
-    """A good action of every state of rank two at most, and an upper bound of all actions' sums.
+    """A good action of every state, and an upper bound of all actions' sums.
 
     Args:
         tables: The outputs of every state.
         structure: The hypergraph, as `hyperaction.maximise.search.structure` encodes it.
         steps: Steps of tabu search.
-        nodes: Nodes of branch and bound, which comes after it; none if 0.
+        sweeps: Sweeps of messages that tighten the bound, which is infinite if 0.
+        nodes: Nodes of branch and bound, which comes last.
         seed: The seed of the tabu search.
+        start: The actions that the search starts from; zeros by default.
     """
+    vertices = int(structure[1])
     results = (
-        jax.ShapeDtypeStruct((tables.shape[0], int(structure[1])), jnp.int32),  # type: ignore[no-untyped-call]
+        jax.ShapeDtypeStruct((tables.shape[0], vertices), jnp.int32),  # type: ignore[no-untyped-call]
         jax.ShapeDtypeStruct((tables.shape[0],), jnp.float32),  # type: ignore[no-untyped-call]
     )
-    numbers = {"steps": np.int64(steps), "nodes": np.int64(nodes), "seed": np.int64(seed)}
+    start = jnp.zeros((1, vertices), jnp.int32) if start is None else start
+    options = {"steps": steps, "sweeps": sweeps, "nodes": nodes, "seed": seed}
+    numbers = {name: np.int64(value) for name, value in options.items()}
     actions, bounds = jax.ffi.ffi_call(target("search"), results, vmap_method="expand_dims")(
-        tables.astype(jnp.float32), structure, **numbers
+        tables.astype(jnp.float32), start, structure, **numbers
     )
     return actions, bounds
 

@@ -1,8 +1,10 @@
-// Rank two past the reach of elimination: tabu search for a good answer, branch and bound to prove
-// it.
+// Past the reach of elimination: tabu search for a good answer, branch and bound to prove it.
+
+#include <optional>
 
 #include "branch_and_bound.h"
-#include "pairwise.h"
+#include "messages.h"
+#include "tables.h"
 #include "tabu.h"
 #include "xla/ffi/api/ffi.h"
 
@@ -11,29 +13,96 @@ namespace ffi = xla::ffi;
 namespace hyperaction {
 namespace {
 
-// The best action found for every state, and an upper bound of all actions' sums.
-ffi::Error search(ffi::Buffer<ffi::F32> outputs, ffi::Buffer<ffi::S32> structure, int64_t steps,
-                  int64_t nodes, int64_t seed, ffi::ResultBuffer<ffi::S32> actions,
-                  ffi::ResultBuffer<ffi::F32> bounds) {
-  const Structure s(structure.typed_data());
-  const int64_t n = s.num_vertices, batch = outputs.element_count() / s.num_outputs;
-  Pairwise p(s);
-  Tabu tabu(p);
-  for (int64_t i = 0; i < batch; ++i) {
-    const float* row = outputs.typed_data() + i * s.num_outputs;
-    int32_t* action = actions->typed_data() + i * n;
-    p.set(s, row);
-    hopeful(p, action);
-    tabu.run(action, static_cast<int>(steps),
-             Random{0x9E3779B97F4A7C15ull + 2 * static_cast<uint64_t>(seed)});
-    float& bound = bounds->typed_data()[i];
-    bound = -kMinusInfinity;
-    if (nodes > 0) {
-      Messages(p).tighten(20);
-      BranchAndBound search(p);
-      bound = static_cast<float>(search.run(action, nodes));
+struct Limits {
+  int steps, sweeps;
+  int64_t nodes, seed;
+};
+
+// Searches a batch, so many states side by side where lanes can do it.
+class Search {
+ public:
+  Search(const int32_t* structure, const Limits& limits)
+      : tables(structure), limits_(limits), tabu_(tables) {
+    if (limits.sweeps > 0) relations_.emplace(tables);
+  }
+
+  // The best actions found from the starts that they hold, and upper bounds of all actions' sums,
+  // which are infinite without sweeps of messages.
+  void run(const float* outputs, int64_t batch, int32_t* actions, float* bounds) {
+    constexpr int kLanes = Messages<Lanes>::kLanes;
+    std::optional<Messages<Lanes>> several;
+    std::optional<Messages<float>> one;
+    for (int64_t i = 0; i < batch;) {
+      const int count = static_cast<int>(std::min<int64_t>(kLanes, batch - i));
+      const float* first = outputs + i * tables.num_outputs;
+      if (!relations_) {
+        tables.set(first);
+        climb(actions + i * tables.n, limits_.steps);
+        bounds[i++] = -kMinusInfinity;
+      } else if (4 * count >= kLanes) {
+        prove(several, first, count, actions + i * tables.n, bounds + i);
+        i += count;
+      } else {
+        prove(one, first, 1, actions + i * tables.n, bounds + i);
+        ++i;
+      }
     }
   }
+
+  Tables tables;
+
+ private:
+  using Lanes = Group<float, kRegisterBytes, 1>;
+
+  void climb(int32_t* action, int steps) {
+    tabu_.run(action, steps,
+              Random{0x9E3779B97F4A7C15ull + 2 * static_cast<uint64_t>(limits_.seed)});
+  }
+
+  // A short search is enough where messages prove it best already.
+  template <typename Number>
+  void prove(std::optional<Messages<Number>>& messages, const float* outputs, int count,
+             int32_t* actions, float* bounds) {
+    if (!messages) messages.emplace(tables, *relations_);
+    for (int i = 0; i < count; ++i) {
+      int32_t* action = actions + i * tables.n;
+      tables.set(outputs + i * static_cast<int64_t>(tables.num_outputs));
+      climb(action, limits_.steps / 10);
+      messages->set(i, tables.numbers.data(), tables.value(action) + tables.slack());
+    }
+    messages->tighten(limits_.sweeps, count);
+    for (int i = 0; i < count; ++i) {
+      int32_t* action = actions + i * tables.n;
+      tables.set(outputs + i * static_cast<int64_t>(tables.num_outputs));
+      const double value = tables.value(action), close = value + tables.slack();
+      double bound = std::max(value, messages->bound(i));
+      if (bound > close) {
+        climb(action, limits_.steps);
+        shifted_ = tables.numbers;
+        messages->shift(i, shifted_);
+        bound = BranchAndBound(tables, shifted_).run(action, limits_.nodes);
+      }
+      bounds[i] = static_cast<float>(bound);
+    }
+  }
+
+  const Limits limits_;
+  Tabu tabu_;
+  std::optional<Relations> relations_;
+  std::vector<float> shifted_;
+};
+
+ffi::Error search(ffi::Buffer<ffi::F32> outputs, ffi::Buffer<ffi::S32> starts,
+                  ffi::Buffer<ffi::S32> structure, int64_t steps, int64_t sweeps, int64_t nodes,
+                  int64_t seed, ffi::ResultBuffer<ffi::S32> actions,
+                  ffi::ResultBuffer<ffi::F32> bounds) {
+  Search work(structure.typed_data(),
+              {static_cast<int>(steps), static_cast<int>(sweeps), nodes, seed});
+  const int64_t batch = outputs.element_count() / work.tables.num_outputs;
+  const int64_t numbers = batch * work.tables.n, given = starts.element_count();
+  // Where a batch is mapped over and its starts are not, they repeat.
+  for (int64_t i = 0; i < numbers; ++i) actions->typed_data()[i] = starts.typed_data()[i % given];
+  work.run(outputs.typed_data(), batch, actions->typed_data(), bounds->typed_data());
   return ffi::Error::Success();
 }
 
@@ -44,7 +113,9 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(hyperaction_search, hyperaction::search,
                               ffi::Ffi::Bind()
                                   .Arg<ffi::Buffer<ffi::F32>>()
                                   .Arg<ffi::Buffer<ffi::S32>>()
+                                  .Arg<ffi::Buffer<ffi::S32>>()
                                   .Attr<int64_t>("steps")
+                                  .Attr<int64_t>("sweeps")
                                   .Attr<int64_t>("nodes")
                                   .Attr<int64_t>("seed")
                                   .Ret<ffi::Buffer<ffi::S32>>()

@@ -65,6 +65,22 @@ HYPERACTION_INLINE Group<Number, kBytes, kRegisters> operator+(
   return sum;
 }
 
+template <typename Number, int kBytes, int kRegisters>
+HYPERACTION_INLINE Group<Number, kBytes, kRegisters> operator-(
+    const Group<Number, kBytes, kRegisters>& a, const Group<Number, kBytes, kRegisters>& b) {
+  Group<Number, kBytes, kRegisters> difference;
+  for (int i = 0; i < kRegisters; ++i) difference.parts[i] = a.parts[i] - b.parts[i];
+  return difference;
+}
+
+template <typename Number, int kBytes, int kRegisters>
+HYPERACTION_INLINE Group<Number, kBytes, kRegisters> operator*(
+    const Group<Number, kBytes, kRegisters>& a, Number factor) {
+  Group<Number, kBytes, kRegisters> product;
+  for (int i = 0; i < kRegisters; ++i) product.parts[i] = a.parts[i] * factor;
+  return product;
+}
+
 // The larger number of each lane, and b where they do not compare.
 template <typename Number, int kBytes, int kRegisters>
 HYPERACTION_INLINE Group<Number, kBytes, kRegisters> larger(

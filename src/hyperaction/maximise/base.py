@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -28,6 +28,8 @@ class Problem(eqx.Module):
     state: Float[Array, "batch features"] | None
     candidates: Int[Array, "n vertices"] | None
     hypergraph: Hypergraph = eqx.field(static=True)
+    bounded: bool = eqx.field(static=True, default=False)
+    """Whether an upper bound is asked for."""
 
     def tables(self) -> Float[Array, "batch outputs"]:
         """Tables whose sum is to be maximised: weighted as an affine mixer does, and masked.
@@ -103,7 +105,8 @@ class Maximiser(eqx.Module):
     - `mask`, true where allowed: per hyperedge entry, `[..., num_outputs]`, or per sub-action,
       `[..., sum(sizes)]` (where both are equally long, entries are meant);
     - `state [..., features]`, for mixers whose weights come from the state;
-    - `candidates [n, num_vertices]`, actions that sampling looks at beside its own.
+    - `candidates [n, num_vertices]`, actions that sampling looks at beside its own, and whose best
+      is where ascent and branch and bound start.
 
     Outputs that hold NaN, and masks that leave no action, raise a ValueError outside of compiled
     code. Inside it their value is NaN or minus infinity, and their action is -1 throughout. An
@@ -158,7 +161,7 @@ class Maximiser(eqx.Module):
         candidates: Any = None,
     ) -> Float[Array, "*batch"]:
         """The value of each state's best action."""
-        return self.bounded(outputs, mask=mask, state=state, candidates=candidates).value
+        return self.value_and_action(outputs, mask=mask, state=state, candidates=candidates)[0]
 
     def argmax(
         self,
@@ -169,7 +172,7 @@ class Maximiser(eqx.Module):
         candidates: Any = None,
     ) -> Int[Array, "*batch vertices"]:
         """Each state's best action."""
-        return self.bounded(outputs, mask=mask, state=state, candidates=candidates).action
+        return self.value_and_action(outputs, mask=mask, state=state, candidates=candidates)[1]
 
     def value_and_action(
         self,
@@ -180,8 +183,9 @@ class Maximiser(eqx.Module):
         candidates: Any = None,
     ) -> tuple[Float[Array, "*batch"], Int[Array, "*batch vertices"]]:
         """Each state's best action, and its value, differentiable in that action's outputs."""
-        found = self.bounded(outputs, mask=mask, state=state, candidates=candidates)
-        return found.value, found.action
+        given = _checked(self.hypergraph, outputs, mask, state, candidates)
+        value, action, _ = self._found(*given, bounded=False)
+        return value, action
 
     def bounded(
         self,
@@ -193,9 +197,22 @@ class Maximiser(eqx.Module):
     ) -> Bounded:
         """Each state's best action found, its value, and an upper bound of all actions' values."""
         given = _checked(self.hypergraph, outputs, mask, state, candidates)
-        found = _bounded(self, *given)
-        if not isinstance(found.value, jax.core.Tracer):
-            _check(found.value, masked=mask is not None, exact=self.exact)
+        value, action, bound = self._found(*given, bounded=True)
+        assert bound is not None
+        return Bounded(value, action, bound)
+
+    def _found(
+        self,
+        outputs: Array,
+        mask: Array | None,
+        state: Array | None,
+        candidates: Array | None,
+        *,
+        bounded: bool,
+    ) -> tuple[Array, Array, Array | None]:
+        found = _find(self, outputs, mask, state, candidates, bounded=bounded)
+        if not isinstance(found[0], jax.core.Tracer):
+            _check(found[0], masked=mask is not None, exact=self.exact)
         return found
 
 
@@ -238,14 +255,17 @@ def _over(name: str, array: Array, batch: tuple[int, ...]) -> Array:
     return jnp.broadcast_to(array, (*batch, array.shape[-1]))
 
 
-@jax.jit
-def _bounded(
+@partial(jax.jit, static_argnames="bounded")
+def _find(
     self: Maximiser,
     outputs: Float[Array, "*batch outputs"],
     mask: Bool[Array, "*batch outputs"] | None,
     state: Float[Array, "*batch features"] | None,
     candidates: Int[Array, "n vertices"] | None,
-) -> Bounded:
+    *,
+    bounded: bool,
+) -> tuple[Array, Array, Array | None]:
+    """Values, actions and, if asked for, upper bounds."""
     batch = outputs.shape[:-1]
 
     def flat(array: Any) -> Any:
@@ -255,22 +275,24 @@ def _bounded(
         finite = outputs != -jnp.inf
         mask = finite if mask is None else mask & finite
     problem = Problem(
-        self.mixer, flat(outputs), flat(mask), flat(state), candidates, self.hypergraph
+        self.mixer, flat(outputs), flat(mask), flat(state), candidates, self.hypergraph, bounded
     )
     actions, sums = _solver(self.way)(jax.lax.stop_gradient(problem))
     values = problem.values(actions)
     # A maximum is NaN where any number is. What is forbidden does not count, not even as NaN.
     values = jnp.where(jnp.isnan(problem.masked(problem.outputs).max(axis=-1)), jnp.nan, values)
+    usable = ~jnp.isnan(values) & (values > -jnp.inf)
+    actions = jnp.where(usable[:, None], actions, -1)
+    actions = actions.reshape((*batch, self.hypergraph.num_vertices))
+    if not bounded:
+        return values.reshape(batch), actions, None
     bounds = values
     if not self.exact:
         # An affine mixer is the sum of its weighted tables and its value at zero.
         nothing = jnp.zeros(self.hypergraph.num_edges)
         bounds = _loose_bounds(problem) if sums is None else sums + self.mixer(nothing)
         bounds = jnp.where(jnp.isnan(values), jnp.nan, jnp.maximum(bounds, values))
-    usable = ~jnp.isnan(values) & (values > -jnp.inf)
-    actions = jnp.where(usable[:, None], actions, -1)
-    shape = (*batch, self.hypergraph.num_vertices)
-    return Bounded(values.reshape(batch), actions.reshape(shape), bounds.reshape(batch))
+    return values.reshape(batch), actions, bounds.reshape(batch)
 
 
 @lru_cache(maxsize=256)
@@ -298,8 +320,9 @@ def _solver(way: AbstractWay) -> Callable[[Problem], Solution]:
         parts = (problem.outputs, problem.mask, problem.state)
         maps = (batched.outputs, batched.mask, batched.state)
         outputs, mask, state = jax.tree.map(flat, parts, maps)
+        candidates, hypergraph = problem.candidates, problem.hypergraph
         solution = solve(
-            Problem(problem.mixer, outputs, mask, state, problem.candidates, problem.hypergraph)
+            Problem(problem.mixer, outputs, mask, state, candidates, hypergraph, problem.bounded)
         )
         count = outputs.shape[0] // max(size, 1)
         solution = jax.tree.map(lambda a: a.reshape(size, count, *a.shape[1:]), solution)

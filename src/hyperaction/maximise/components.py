@@ -64,7 +64,17 @@ class Components(AbstractWay):
         for part, way in zip(parts_of(hypergraph), self.ways, strict=True):
             place = np.concatenate([np.r_[hypergraph.slices[edge]] for edge in part.edges])
             # Weighted and masked already: what is left to maximise is a sum.
-            alone = Problem(Sum(), tables[:, place], None, None, None, part.of(hypergraph))
+            given = problem.candidates
+            candidates = None if given is None else given[:, np.array(part.vertices)]
+            alone = Problem(
+                Sum(),
+                tables[:, place],
+                None,
+                None,
+                candidates,
+                part.of(hypergraph),
+                problem.bounded,
+            )
             solution = way.solve(alone)
             actions = actions.at[:, np.array(part.vertices)].set(solution.actions)
             if way.exact:

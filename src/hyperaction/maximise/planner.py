@@ -158,17 +158,18 @@ class _Planner:
     def _branch_and_bound(self, hypergraph: Hypergraph) -> AbstractWay:
         if not (self.use_native and search.fits_kernel(hypergraph)):
             raise ValueError(
-                f"branch-and-bound needs rank 2 at most (this is rank {hypergraph.rank}), few "
-                f"sub-actions and the compiled kernel; elimination and ascent need none of these"
+                f"branch-and-bound needs the compiled kernel, {search.MOST_OUTPUTS:,} outputs at "
+                f"most (here {hypergraph.num_outputs:,}) and few sub-actions; ascent needs none "
+                f"of these"
             )
-        work = 4.0 * sum(hypergraph.sizes) * max(hypergraph.sizes)
-        tabu = search.tabu_cost(hypergraph, search.TABU_STEPS)
-        return search.BranchAndBound(cost=tabu + self.nodes * work, nodes=self.nodes)
+        steps = search.tabu_steps(hypergraph)
+        work = search.tabu_cost(hypergraph) * (1 + self.nodes * max(hypergraph.sizes) / steps)
+        return search.BranchAndBound(cost=work, steps=steps, nodes=self.nodes)
 
     def _ascent(self, hypergraph: Hypergraph) -> AbstractWay:
         if self.use_native and search.fits_kernel(hypergraph):
-            steps = search.TABU_STEPS
-            return search.Tabu(cost=search.tabu_cost(hypergraph, steps), steps=steps)
+            cost, steps = search.tabu_cost(hypergraph), search.tabu_steps(hypergraph)
+            return search.Tabu(cost=cost, steps=steps)
         cost = search.ascent_cost(hypergraph)
         return search.Ascent(cost=cost, restarts=search.RESTARTS, sweeps=search.SWEEPS)
 

@@ -1,11 +1,12 @@
 """Searching dense hypergraphs past the reach of elimination, for mixers that are weighted sums.
 
-On the CPU, rank two at most, the compiled kernel does it: tabu search finds a good answer, and
-branch and bound proves it or bounds it. Everything else is coordinate ascent in JAX.
+On the CPU the compiled kernel does it: tabu search finds a good answer, and messages between the
+tables and branch and bound prove it or bound it. Everywhere else it is coordinate ascent in JAX.
 """
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
@@ -21,35 +22,25 @@ from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise.base import AbstractWay, Problem, Solution
 
 TABU_STEPS = 2_000
+"""At rank two; higher ranks take more (see `tabu_steps`)."""
+MESSAGES = 20
+"""Sweeps of messages that tighten bounds."""
 NODES = 200_000
+"""Nodes of branch and bound."""
+MOST_OUTPUTS = 2**22
 RESTARTS = 32
 SWEEPS = 12
 
 
 @lru_cache(maxsize=64)
 def structure(hypergraph: Hypergraph) -> NDArray[np.int32]:
-    """A hypergraph of rank two as the kernel reads it (see kernels/pairwise.h)."""
-    rows = [
-        (edge[0], edge[1] if len(edge) == 2 else -1, start)
+    """A hypergraph as the kernel reads it (see kernels/tables.h)."""
+    header = [hypergraph.num_outputs, hypergraph.num_vertices, hypergraph.num_edges]
+    edges = [
+        [len(edge), start, *edge]
         for edge, start in zip(hypergraph.edges, hypergraph.offsets, strict=True)
     ]
-    header = [hypergraph.num_outputs, hypergraph.num_vertices, hypergraph.num_edges]
-    return np.concatenate([header, hypergraph.sizes, np.ravel(rows)]).astype(np.int32)
-
-
-class BranchAndBound(AbstractWay):
-    """Exact search with bounds; where its nodes run out, the best answer found and a bound."""
-
-    name: ClassVar[str] = "branch-and-bound"
-    nodes: int = eqx.field(static=True)
-
-    @property
-    def exact(self) -> bool:
-        return False
-
-    def solve(self, problem: Problem) -> Solution:
-        plan = structure(problem.hypergraph)
-        return Solution(*kernels.search(problem.tables(), plan, steps=TABU_STEPS, nodes=self.nodes))
+    return np.concatenate([header, hypergraph.sizes, *edges]).astype(np.int32)
 
 
 class Tabu(AbstractWay):
@@ -63,9 +54,44 @@ class Tabu(AbstractWay):
         return False
 
     def solve(self, problem: Problem) -> Solution:
-        plan = structure(problem.hypergraph)
-        actions, _ = kernels.search(problem.tables(), plan, steps=self.steps, nodes=0)
-        return Solution(actions)
+        if problem.bounded:
+            return _searched(problem, steps=self.steps, sweeps=MESSAGES, nodes=0)
+        return Solution(_searched(problem, steps=self.steps, sweeps=0, nodes=0).actions)
+
+
+class BranchAndBound(AbstractWay):
+    """Exact search with bounds; where its nodes run out, the best answer found and a bound."""
+
+    name: ClassVar[str] = "branch-and-bound"
+    steps: int = eqx.field(static=True)
+    nodes: int = eqx.field(static=True)
+
+    @property
+    def exact(self) -> bool:
+        return False
+
+    def solve(self, problem: Problem) -> Solution:
+        return _searched(problem, steps=self.steps, sweeps=MESSAGES, nodes=self.nodes)
+
+
+def _searched(problem: Problem, *, steps: int, sweeps: int, nodes: int) -> Solution:
+    """What the kernel finds from the best candidate on."""
+    tables, plan = problem.tables(), structure(problem.hypergraph)
+    start = _best_candidates(problem, finite(tables))
+    return Solution(
+        *kernels.search(tables, plan, steps=steps, sweeps=sweeps, nodes=nodes, start=start)
+    )
+
+
+def _best_candidates(
+    problem: Problem, tables: Float[Array, "batch outputs"]
+) -> Int[Array, "batch vertices"] | None:
+    """Each state's best candidate, if there are any."""
+    candidates = problem.candidates
+    if candidates is None or candidates.shape[0] == 0:
+        return None
+    values = problem.hypergraph.representation(tables[:, None], candidates[None]).sum(axis=-1)
+    return candidates[jnp.argmax(values, axis=1)]
 
 
 class Ascent(AbstractWay):
@@ -88,6 +114,8 @@ class Ascent(AbstractWay):
         sizes = np.array(hypergraph.sizes)
         shape = (self.restarts, hypergraph.num_vertices)
         starts = jax.random.randint(key, shape, 0, sizes).astype(jnp.int32)
+        if problem.candidates is not None:
+            starts = jnp.concatenate([problem.candidates, starts])
 
         def climb(
             table: Float[Array, " outputs"], start: Int[Array, " vertices"]
@@ -151,11 +179,28 @@ def finite(tables: Float[Array, "batch outputs"]) -> Float[Array, "batch outputs
     return jnp.where(tables == -jnp.inf, -cost[:, None], tables)
 
 
+@lru_cache(maxsize=64)
 def fits_kernel(hypergraph: Hypergraph) -> bool:
-    """Whether the kernel's search takes it: rank two at most, in a quarter of a gigabyte."""
-    columns = -(-hypergraph.num_vertices // 16) * 16
-    numbers = hypergraph.num_vertices * max(hypergraph.sizes) ** 2 * columns
-    return hypergraph.rank <= 2 and 4 * numbers <= 2**28
+    """Whether the kernel's search takes it: in half a gigabyte, orders of 16 at most."""
+    n, size = hypergraph.num_vertices, max(hypergraph.sizes)
+    if hypergraph.num_outputs > MOST_OUTPUTS or hypergraph.rank > 16 or n * size > 2**13:
+        return False
+    reach: dict[tuple[int, ...], tuple[int, int]] = {}
+    for edge in hypergraph.edges:
+        for place, vertex in enumerate(edge):
+            known = edge[:place] + edge[place + 1 :]
+            first, last = reach.get(known, (vertex, vertex))
+            reach[known] = min(first, vertex), max(last, vertex)
+    rows = (
+        math.prod(hypergraph.table_shape(known)) * (last - first + 1)
+        for known, (first, last) in reach.items()
+    )
+    return 2 * size * sum(rows) <= 2**26  # Rows that span more than half of the vertices span all.
+
+
+def tabu_steps(hypergraph: Hypergraph) -> int:
+    """Higher ranks have more local optima."""
+    return TABU_STEPS * max(1, hypergraph.rank - 1) ** 2
 
 
 def ascent_cost(hypergraph: Hypergraph) -> float:
@@ -166,6 +211,11 @@ def ascent_cost(hypergraph: Hypergraph) -> float:
     )
 
 
-def tabu_cost(hypergraph: Hypergraph, steps: int) -> float:
-    """Every step looks at all sub-actions of all vertices, twice."""
-    return 2.0 * steps * sum(hypergraph.sizes)
+def tabu_cost(hypergraph: Hypergraph) -> float:
+    """Every step looks at all sub-actions of all vertices, and adds up what it changes twice."""
+    n = hypergraph.num_vertices
+    contexts = {
+        edge[:place] + edge[place + 1 :] for edge in hypergraph.edges for place in range(len(edge))
+    }
+    changed = sum(map(len, contexts)) / n
+    return tabu_steps(hypergraph) * (1 + 2 * changed) * sum(hypergraph.sizes)
