@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperaction import Hypergraph, kernels, make_mixer, maximiser
-from hyperaction.maximise.search import BranchAndBound, Tabu, structure
+from hyperaction.maximise.search import Ascent, BranchAndBound, Tabu, structure
 from tests.maximise.problems import assert_best, plan, random_mask, slow_allowed
 from tests.strategies import (
     NEEDS_KERNEL,
@@ -112,7 +112,9 @@ def test_branch_and_bound_proves_what_pytoulbar2_proves():
 
 
 @NEEDS_KERNEL
-@pytest.mark.parametrize("way", ["ascent", "branch-and-bound"])
+@pytest.mark.parametrize(
+    "way", [Tabu(0.0, 0), BranchAndBound(0.0, 0, 1), Ascent(0.0, 1, 1)], ids=lambda way: way.name
+)
 def test_searches_start_from_the_best_candidate(way):
     hypergraph = Hypergraph.complete((5,) * 17, 2)
     outputs = outputs_for(hypergraph, (5,), 2)
@@ -122,8 +124,7 @@ def test_searches_start_from_the_best_candidate(way):
     tables = structure(hypergraph)
     few = partial(kernels.search, structure=tables, steps=0)
     np.testing.assert_array_equal(few(jnp.asarray(outputs), start=optima)[0], optima)
-    made = {"ascent": Tabu(0.0, 0), "branch-and-bound": BranchAndBound(0.0, 0, 1)}[way]
-    best = maximiser(hypergraph, way=made)
+    best = maximiser(hypergraph, way=way)
     for state in range(5):
         action = best.argmax(outputs[state], candidates=candidates[state])
         np.testing.assert_array_equal(action, optima[state])

@@ -74,9 +74,8 @@ class Search {
     for (int i = 0; i < count; ++i) {
       int32_t* action = actions + i * tables.n;
       tables.set(outputs + i * static_cast<int64_t>(tables.num_outputs));
-      const double value = tables.value(action), close = value + tables.slack();
-      double bound = std::max(value, messages->bound(i));
-      if (bound > close) {
+      double bound = tables.value(action) + tables.slack();
+      if (messages->bound(i) > bound) {
         climb(action, limits_.steps);
         shifted_ = tables.numbers;
         messages->shift(i, shifted_);
