@@ -19,6 +19,7 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from hyperaction import kernels
 from hyperaction.hypergraph import Hypergraph
+from hyperaction.maximise import soft_kernel
 from hyperaction.maximise.base import AbstractSoftWay, Problem, Solution
 from hyperaction.maximise.log_sum import log_sum, value_and_slope
 from hyperaction.maximise.program import (
@@ -55,20 +56,35 @@ class Elimination(AbstractSoftWay):
         return Solution(kernels.eliminate(tables, encoded(problem.hypergraph, self.steps)))
 
     def soft(self, problem: Problem, temperature: Float[Array, " batch"]) -> Float[Array, " batch"]:
-        return self._twin(problem).soft(problem, temperature)
+        tables = problem.tables()
+        if not _serves("soft_value", tables):
+            return self._twin(problem).soft(problem, temperature)
+        return soft_kernel.soft_value(problem.hypergraph, self.steps, tables, temperature)
 
     def marginals(
         self, problem: Problem, temperature: Float[Array, " batch"]
     ) -> tuple[Float[Array, " batch"], Float[Array, "batch outputs"]]:
-        return self._twin(problem).marginals(problem, temperature)
+        tables = problem.tables()
+        if not _serves("soft_marginals", tables):
+            return self._twin(problem).marginals(problem, temperature)
+        found = soft_kernel.soft_marginals(problem.hypergraph, self.steps, tables, temperature)
+        return found[0], found[2]
 
     def sample(
         self, problem: Problem, temperature: Float[Array, " batch"], key: PRNGKeyArray
     ) -> Int[Array, "batch vertices"]:
-        return self._twin(problem).sample(problem, temperature, key)
+        tables = problem.tables()
+        if not _serves("soft_sample", tables):
+            return self._twin(problem).sample(problem, temperature, key)
+        return soft_kernel.soft_sample(problem.hypergraph, self.steps, tables, temperature, key)
 
     def _twin(self, problem: Problem) -> JaxElimination:
         return JaxElimination(cost=self.cost, order=elimination_order(problem.hypergraph))
+
+
+def _serves(kernel: str, tables: Float[Array, "batch outputs"]) -> bool:
+    """Whether a kernel is to be used; all have single precision only."""
+    return kernels.serves(kernel) and tables.dtype == jnp.float32
 
 
 class JaxElimination(AbstractSoftWay):
