@@ -76,12 +76,14 @@ def soft_marginals(
     temperature: Float[Array, " batch"],
     program: NDArray[np.int32],
     bounds: NDArray[np.int32],
+    *,
+    entropy: bool,
 ) -> tuple[Float[Array, " batch"], Float[Array, " batch"], Float[Array, "batch outputs"]]:
-    """The soft value, the entropy, and the probability of every table's every entry."""
+    """The soft value, the entropy if asked for, and every entry's probability."""
     one = jax.ShapeDtypeStruct(temperature.shape, jnp.float32)  # type: ignore[no-untyped-call]
     results = (one, one, jax.ShapeDtypeStruct(tables.shape, jnp.float32))  # type: ignore[no-untyped-call]
     values, entropies, marginals = jax.ffi.ffi_call(target("soft_marginals"), results)(
-        tables, temperature, program, bounds
+        tables, temperature, program, bounds, entropy=entropy
     )
     return values, entropies, marginals
 

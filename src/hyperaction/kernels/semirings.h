@@ -1,14 +1,18 @@
-// What soft values are computed in: exponentials as they are, or their logarithms.
+// What soft values are computed in: floats, or floats with exponents of their own.
 //
 // The exponentials of a state's tables, each scaled to its middle, can be multiplied and added up as
 // they are while no product leaves the range of floats. That costs no more than a maximum. Where a
-// product might, logarithms do, at an exponential for every sum of two entries.
+// product might, every number has an exponent beside it, a whole number as a float.
 //
 // Both have
-//   times      the entry of two tables together
+//   Entry      a number of sixteen states
+//   entry      the exponential of a number, its base-2 logarithm given
+//   times      two tables' entries together
 //   sum        an entry of a message: over so many choices
 //   pull       its derivative: adds to the slopes of both tables what the message's slope gives
 //   Total      a sum over conditioned sub-actions
+//   slope      the slope of one combination of conditioned sub-actions
+//   weigh      the choices of a vertex as plain numbers, proportional to their exponentials
 #pragma once
 
 #include "lanes.h"
@@ -19,24 +23,32 @@ namespace hyperaction {
 using Register = Lanes::Register;
 
 constexpr float kLog2E = 1.44269504f, kLn2 = 0.69314718f;
-constexpr float kLowest = -3.0e38f;
-
-// The temperature of each lane, and log2(e) over it.
-struct Heat {
-  Lanes temperature, inverse;
-};
 
 // What the two tables of an instruction have side by side for one entry; y may be absent.
-template <bool kTwo>
+template <typename Entry, bool kTwo>
 struct Pair {
-  const Lanes *x, *y;
+  const Entry *x, *y;
 };
 
+HYPERACTION_INLINE Register positive_or_one(Register x) {
+  return x > 0.0f ? x : Register{} + 1.0f;
+}
+
 struct Linear {
-  HYPERACTION_INLINE static Register times(Register a, Register b) { return a * b; }
+  using Entry = Lanes;
+
+  HYPERACTION_INLINE static void entry(Entry* dst, int i, Register log) {
+    dst->parts[i] = exp2_of(log);
+  }
+
+  HYPERACTION_INLINE Entry times(const Entry& a, const Entry& b) const {
+    Entry product;
+    for (int i = 0; i < kRegisters; ++i) product.parts[i] = a.parts[i] * b.parts[i];
+    return product;
+  }
 
   template <int kChoices, bool kTwo>
-  HYPERACTION_INLINE void sum(Lanes* dst, Pair<kTwo> from, int choices) const {
+  HYPERACTION_INLINE void sum(Entry* dst, Pair<Entry, kTwo> from, int choices) const {
     const int m = kChoices ? kChoices : choices;
     for (int i = 0; i < kRegisters; ++i) {
       Register total = kTwo ? from.x[0].parts[i] * from.y[0].parts[i] : from.x[0].parts[i];
@@ -47,7 +59,7 @@ struct Linear {
   }
 
   template <int kChoices, bool kTwo>
-  HYPERACTION_INLINE void pull(Lanes* slope, Pair<kTwo> from, Lanes* slope_x, Lanes* slope_y,
+  HYPERACTION_INLINE void pull(Lanes* slope, Pair<Entry, kTwo> from, Lanes* slope_x, Lanes* slope_y,
                                int choices) {
     const int m = kChoices ? kChoices : choices;
     for (int i = 0; i < kRegisters; ++i) {
@@ -63,53 +75,102 @@ struct Linear {
   struct Total {
     Lanes sum = Lanes::filled(0.0f);
 
-    // Adds another one; the share of each lane's sum that is now its, times the sum.
-    HYPERACTION_INLINE Lanes add(const Total& other, const Linear&) {
+    // Adds another one, and gives its part of the sum.
+    HYPERACTION_INLINE Lanes add(const Total& other) {
       sum = sum + other.sum;
       return other.sum;
     }
+    HYPERACTION_INLINE Register log(int i) const { return log_of(sum.parts[i]); }
   };
-  HYPERACTION_INLINE Total total(const Lanes& value) const { return {value}; }
+  HYPERACTION_INLINE static Total total(const Entry& value) { return {value}; }
 
-  // The slope of a combination of conditioned sub-actions.
-  HYPERACTION_INLINE Lanes slope(const Lanes&) const { return Lanes::filled(1.0f); }
+  HYPERACTION_INLINE Lanes slope(const Entry&) { return Lanes::filled(1.0f); }
 
-  // Exponentials of the choices of a vertex, in place.
-  HYPERACTION_INLINE void weigh(Lanes*, int) const {}
+  HYPERACTION_INLINE static void weigh(const Entry* values, int choices, Lanes* weights) {
+    for (int k = 0; k < choices; ++k) weights[k] = values[k];
+  }
 };
 
-struct Logarithmic {
-  Heat heat;
-  Lanes top, sum_of_all;                 // of the sum over all actions; for slopes
-  Lanes entropy = Lanes::filled(0.0f);  // added up by slopes
+struct Scaled {
+  struct Entry {
+    Lanes mantissa, exponent;  // Nothing is allowed where the exponent is minus infinity.
+  };
+  struct Total;
 
-  HYPERACTION_INLINE static Register times(Register a, Register b) { return a + b; }
+  // Whether products of tables are to be brought back to mantissas of 1 to 2, so that many of them
+  // stay in the range of floats.
+  bool normalises = true;
+  const Total* all = nullptr;  // the sum over all actions; for slopes
+  bool with_entropy = false;   // whether slopes add it up
+  Lanes entropy = Lanes::filled(0.0f);
+
+  HYPERACTION_INLINE static void entry(Entry* dst, int i, Register log) {
+    const Register rounded = (log + kRound) - kRound;
+    const auto allowed = log > kMinusInfinity;
+    dst->mantissa.parts[i] = allowed ? exp2_of_fraction(log - rounded) : Register{} + 1.0f;
+    dst->exponent.parts[i] = allowed ? rounded : Register{} + kMinusInfinity;
+  }
+
+  HYPERACTION_INLINE static void normalise(Entry* dst, int i, Register mantissa,
+                                           Register exponent) {
+    using Ints = AsInts<Register>::Type;
+    const Ints own = ((Ints)mantissa >> 23) - 127;
+    dst->mantissa.parts[i] = (Register)((Ints)mantissa - (own << 23));
+    dst->exponent.parts[i] = exponent + __builtin_convertvector(own, Register);
+  }
 
   template <bool kTwo>
-  HYPERACTION_INLINE static Register entry(Pair<kTwo> from, int k, int i) {
-    return kTwo ? from.x[k].parts[i] + from.y[k].parts[i] : from.x[k].parts[i];
+  HYPERACTION_INLINE static Register mantissa(Pair<Entry, kTwo> from, int k, int i) {
+    const Register x = from.x[k].mantissa.parts[i];
+    return kTwo ? x * from.y[k].mantissa.parts[i] : x;
+  }
+  template <bool kTwo>
+  HYPERACTION_INLINE static Register exponent(Pair<Entry, kTwo> from, int k, int i) {
+    const Register x = from.x[k].exponent.parts[i];
+    return kTwo ? x + from.y[k].exponent.parts[i] : x;
+  }
+  template <bool kTwo>
+  HYPERACTION_INLINE static Register largest(Pair<Entry, kTwo> from, int m, int i) {
+    Register most = exponent(from, 0, i);
+    for (int k = 1; k < m; ++k) most = larger_of(most, exponent(from, k, i));
+    return most;
+  }
+
+  HYPERACTION_INLINE Entry times(const Entry& a, const Entry& b) const {
+    Entry product;
+    sum<1, true>(&product, {&a, &b}, 1);
+    return product;
   }
 
   template <int kChoices, bool kTwo>
-  HYPERACTION_INLINE void sum(Lanes* dst, Pair<kTwo> from, int choices) const {
+  HYPERACTION_INLINE void sum(Entry* dst, Pair<Entry, kTwo> from, int choices) const {
     const int m = kChoices ? kChoices : choices;
     for (int i = 0; i < kRegisters; ++i) {
-      Register most = entry(from, 0, i);
-      for (int k = 1; k < m; ++k) most = larger_of(most, entry(from, k, i));
       if (kChoices == 1) {
-        dst->parts[i] = most;
+        if (normalises) {
+          normalise(dst, i, mantissa(from, 0, i), exponent(from, 0, i));
+        } else {
+          dst->mantissa.parts[i] = mantissa(from, 0, i);
+          dst->exponent.parts[i] = exponent(from, 0, i);
+        }
         continue;
       }
-      const Register base = larger_of(most, Register{} + kLowest), inverse = heat.inverse.parts[i];
-      Register total = exp2_of((entry(from, 0, i) - base) * inverse);
-      for (int k = 1; k < m; ++k) total += exp2_of((entry(from, k, i) - base) * inverse);
-      total = total > 0.0f ? total : Register{} + 1.0f;
-      dst->parts[i] = most + heat.temperature.parts[i] * log_of(total);
+      // What is far below the largest counts as 2^-126 of it, which changes nothing.
+      const Register most = largest(from, m, i);
+      Register total = mantissa(from, 0, i) * exp2_of_whole(exponent(from, 0, i) - most);
+      for (int k = 1; k < m; ++k)
+        total += mantissa(from, k, i) * exp2_of_whole(exponent(from, k, i) - most);
+      normalise(dst, i, total, most);
     }
   }
 
+  // A mantissa times a power of two, and 0 where that is below 2^-120.
+  HYPERACTION_INLINE static Register part(Register mantissa, Register exponent) {
+    return exponent > -120.0f ? mantissa * exp2_of_whole(exponent) : Register{};
+  }
+
   template <int kChoices, bool kTwo>
-  HYPERACTION_INLINE void pull(Lanes* slope, Pair<kTwo> from, Lanes* slope_x, Lanes* slope_y,
+  HYPERACTION_INLINE void pull(Lanes* slope, Pair<Entry, kTwo> from, Lanes* slope_x, Lanes* slope_y,
                                int choices) {
     const int m = kChoices ? kChoices : choices;
     for (int i = 0; i < kRegisters; ++i) {
@@ -120,68 +181,64 @@ struct Logarithmic {
         if (kTwo) slope_y[0].parts[i] += g;
         continue;
       }
-      Register most = entry(from, 0, i);
-      for (int k = 1; k < m; ++k) most = larger_of(most, entry(from, k, i));
-      const Register base = larger_of(most, Register{} + kLowest), inverse = heat.inverse.parts[i];
+      const Register most = largest(from, m, i);
       Register total = Register{}, mean = Register{};
       for (int k = 0; k < m; ++k) {
-        const Register below = (entry(from, k, i) - base) * inverse, part = exp2_of(below);
-        total += part;
-        mean += part * larger_of(below, Register{} - 200.0f);
+        const Register own = part(mantissa(from, k, i), exponent(from, k, i) - most);
+        total += own;
+        if (with_entropy) mean += own * log_of(positive_or_one(own));
       }
-      total = total > 0.0f ? total : Register{} + 1.0f;
+      total = positive_or_one(total);
       const Register share = g / total;
-      entropy.parts[i] += g * log_of(total) - share * mean * kLn2;
+      if (with_entropy) entropy.parts[i] += g * log_of(total) - share * mean;
       for (int k = 0; k < m; ++k) {
-        const Register part = share * exp2_of((entry(from, k, i) - base) * inverse);
-        slope_x[k].parts[i] += part;
-        if (kTwo) slope_y[k].parts[i] += part;
+        const Register own = share * part(mantissa(from, k, i), exponent(from, k, i) - most);
+        slope_x[k].parts[i] += own;
+        if (kTwo) slope_y[k].parts[i] += own;
       }
     }
   }
 
   struct Total {
-    Lanes top = Lanes::filled(kMinusInfinity), sum = Lanes::filled(0.0f);
+    Lanes sum = Lanes::filled(0.0f), exponent = Lanes::filled(kMinusInfinity);
 
-    HYPERACTION_INLINE Lanes add(const Total& other, const Logarithmic& in) {
+    HYPERACTION_INLINE Lanes add(const Total& other) {
       Lanes own;
       for (int i = 0; i < kRegisters; ++i) {
-        const Register most = larger_of(top.parts[i], other.top.parts[i]);
-        const Register base = larger_of(most, Register{} + kLowest);
-        const Register inverse = in.heat.inverse.parts[i];
-        own.parts[i] = other.sum.parts[i] * exp2_of((other.top.parts[i] - base) * inverse);
-        sum.parts[i] = sum.parts[i] * exp2_of((top.parts[i] - base) * inverse) + own.parts[i];
-        top.parts[i] = most;
+        const Register most = larger_of(exponent.parts[i], other.exponent.parts[i]);
+        own.parts[i] = part(other.sum.parts[i], other.exponent.parts[i] - most);
+        sum.parts[i] = part(sum.parts[i], exponent.parts[i] - most) + own.parts[i];
+        exponent.parts[i] = most;
       }
       return own;
     }
+    HYPERACTION_INLINE Register log(int i) const {
+      return exponent.parts[i] * kLn2 + log_of(positive_or_one(sum.parts[i]));
+    }
   };
-  HYPERACTION_INLINE Total total(const Lanes& value) const {
-    return {value, Lanes::filled(1.0f)};
+  HYPERACTION_INLINE static Total total(const Entry& value) {
+    return {value.mantissa, value.exponent};
   }
 
-  HYPERACTION_INLINE Lanes slope(const Lanes& value) {
+  HYPERACTION_INLINE Lanes slope(const Entry& value) {
     Lanes share;
     for (int i = 0; i < kRegisters; ++i) {
-      const Register base = larger_of(top.parts[i], Register{} + kLowest);
-      const Register below = (value.parts[i] - base) * heat.inverse.parts[i];
-      const Register all = sum_of_all.parts[i];
-      const Register positive = all > 0.0f ? all : Register{} + 1.0f;
-      const Register part = exp2_of(below) / positive;
-      const Register bounded = larger_of(below, Register{} - 200.0f);
-      entropy.parts[i] += part * (log_of(positive) - bounded * kLn2);
-      share.parts[i] = part;
+      const Register own =
+          part(value.mantissa.parts[i], value.exponent.parts[i] - all->exponent.parts[i]);
+      const Register sum = positive_or_one(all->sum.parts[i]);
+      share.parts[i] = own / sum;
+      if (with_entropy)
+        entropy.parts[i] += share.parts[i] * (log_of(sum) - log_of(positive_or_one(own)));
     }
     return share;
   }
 
-  HYPERACTION_INLINE void weigh(Lanes* values, int choices) const {
+  HYPERACTION_INLINE static void weigh(const Entry* values, int choices, Lanes* weights) {
     for (int i = 0; i < kRegisters; ++i) {
-      Register most = values[0].parts[i];
-      for (int k = 1; k < choices; ++k) most = larger_of(most, values[k].parts[i]);
-      const Register base = larger_of(most, Register{} + kLowest);
+      const Pair<Entry, false> from{values, values};
+      const Register most = largest(from, choices, i);
       for (int k = 0; k < choices; ++k)
-        values[k].parts[i] = exp2_of((values[k].parts[i] - base) * heat.inverse.parts[i]);
+        weights[k].parts[i] = part(mantissa(from, k, i), exponent(from, k, i) - most);
     }
   }
 };

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "soft_program.h"
@@ -20,144 +20,121 @@ using Numbers = ffi::Buffer<ffi::S32>;
 
 constexpr float kColdest = 1e-30f;  // as in maximise/log_sum.py
 constexpr float kSafe = 124.0f;     // Powers of two that stay in the range of floats.
+constexpr float kExact = 0x1p22f;   // Whole numbers that floats add exactly, with room for a few.
+constexpr int kFewTables = 102;     // Products of so many mantissas stay in the range of floats.
 
 // Sixteen states at a time, in the semirings that their numbers allow.
 class States {
  public:
   States(const Floats& tables, const Floats& temperature, const Program& program,
          const Numbers& bounds)
-      : program_(program),
+      : few_tables(bounds.element_count() + program.header->num_steps <= kFewTables),
+        first_table(bounds.typed_data()[1]),
+        program_(program),
         tables_(tables.typed_data()),
-        temperature_(temperature.typed_data()),
+        temperatures_(temperature.typed_data()),
         bounds_(bounds.typed_data()),
         num_tables_(static_cast<int>(bounds.element_count()) - 1),
-        arena_(new Lanes[program.header->arena]),
+        numbers_(program.header->num_outputs),
         middles_(num_tables_) {
-    for (int s = 0; s < program.header->num_steps; ++s) {
+    for (int s = 0; s < program.header->num_steps; ++s)
       log2_actions_ += std::log2(static_cast<float>(program.steps[s].size));
-      conditions_ |= program.steps[s].conditions;
-    }
   }
 
-  // Reads the states from `first` on, and finds which lanes may use exponentials as they are.
+  // Reads the states from `first` on, and finds which lanes may use floats as they are.
   void read(int64_t first, int64_t used) {
     const int64_t width = program_.header->num_outputs;
-    float* temperature = reinterpret_cast<float*>(&heat_.temperature);
+    const float* states[kLanes];
     for (int64_t lane = 0; lane < kLanes; ++lane) {  // Lanes past the end repeat the last state.
       const int64_t state = first + std::min(lane, used - 1);
-      states_[lane] = tables_ + state * width;
-      temperature[lane] = temperature_[state];
+      states[lane] = tables_ + state * width;
+      reinterpret_cast<float*>(&temperature_)[lane] = temperatures_[state];
     }
-    for (int i = 0; i < kRegisters; ++i)
-      heat_.inverse.parts[i] =
-          kLog2E / larger_of(heat_.temperature.parts[i], Register{} + kColdest);
-    load_states(states_, width, program_.load, arena_.get());
+    load_states(states, width, program_.load, numbers_.data());
     measure();
-    fresh_ = true;
   }
 
-  // Whether any lane is, or is not, to be computed with exponentials as they are.
+  // Whether any lane is, or is not, to be computed with floats as they are.
   bool any(bool linear) const {
     for (int lane = 0; lane < kLanes; ++lane)
       if ((linear_[lane] != 0) == linear) return true;
     return false;
   }
 
-  // The arena with the tables of the lanes for one semiring, and zeros in the others.
-  Lanes* prepare(bool linear) {
-    Lanes* arena = arena_.get();
-    if (!fresh_) load_states(states_, program_.header->num_outputs, program_.load, arena);
-    fresh_ = false;
+  // Puts exponentials into the arena, nothing in lanes that are for the other semiring.
+  template <typename Semiring>
+  void write(std::vector<typename Semiring::Entry>& arena) const {
+    constexpr bool kLinear = std::is_same<Semiring, Linear>::value;
+    arena.resize(program_.header->arena);
     for (int t = 0; t < num_tables_; ++t)
       for (int j = bounds_[t]; j < bounds_[t + 1]; ++j)
         for (int i = 0; i < kRegisters; ++i) {
-          const Register x = arena[j].parts[i];
-          const Register scaled =
-              linear ? exp2_of((x - middles_[t].parts[i]) * heat_.inverse.parts[i]) : x;
-          const auto counts = linear ? linear_.parts[i] : ~linear_.parts[i];
-          arena[j].parts[i] = counts ? scaled : Register{};
+          const Register log = (numbers_[j].parts[i] - middles_[t].parts[i]) * inverse_.parts[i];
+          const auto counts = kLinear ? linear_.parts[i] : ~linear_.parts[i];
+          Semiring::entry(&arena[j], i, counts ? log : Register{} + kMinusInfinity);
         }
-    return arena;
   }
 
-  // The soft values of a group, from sums of exponentials or from their logarithms.
-  Lanes value(const Linear::Total& total) const {
+  // The soft values, from the sum over all actions.
+  template <typename Total>
+  Lanes value(const Total& total) const {
     Lanes values;
     for (int i = 0; i < kRegisters; ++i)
-      values.parts[i] =
-          offset_.parts[i] + heat_.temperature.parts[i] * log_of(total.sum.parts[i]);
-    return values;
-  }
-  Lanes value(const Logarithmic::Total& total) const {
-    Lanes values;
-    for (int i = 0; i < kRegisters; ++i) {
-      const Register sum = total.sum.parts[i], positive = sum > 0.0f ? sum : Register{} + 1.0f;
-      values.parts[i] = total.top.parts[i] + heat_.temperature.parts[i] * log_of(positive);
-    }
+      values.parts[i] = offset_.parts[i] + temperature_.parts[i] * total.log(i);
     return values;
   }
 
-  // Lanes at temperature 0.
-  LaneInts cold() const {
-    LaneInts cold;
+  // Numbers of lanes that use floats as they are, and of the others.
+  Lanes merge(const Lanes& linear, const Lanes& scaled) const {
+    Lanes merged;
     for (int i = 0; i < kRegisters; ++i)
-      cold.parts[i] = heat_.temperature.parts[i] < kColdest;
-    return cold;
+      merged.parts[i] = linear_.parts[i] ? linear.parts[i] : scaled.parts[i];
+    return merged;
   }
+  bool is_linear(int lane) const { return linear_[lane] != 0; }
 
-  const Heat& heat() const { return heat_; }
-  const LaneInts& linear() const { return linear_; }
-  const Lanes* arena() const { return arena_.get(); }
-  bool conditions() const { return conditions_; }
-  int first_table() const { return bounds_[1]; }
+  const bool few_tables;
+  const int first_table;  // the end of the first table in the arena
 
  private:
   // The middle of every table, and whether the products of all are in the range of floats.
   void measure() {
-    Lanes range = Lanes::filled(0.0f);
-    offset_ = range;
-    for (int t = 0; t < num_tables_; ++t) {
-      for (int i = 0; i < kRegisters; ++i) {
-        constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    for (int i = 0; i < kRegisters; ++i) {
+      constexpr float kInfinity = std::numeric_limits<float>::infinity();
+      Register range = Register{}, offset = Register{};
+      for (int t = 0; t < num_tables_; ++t) {
         Register most = Register{} + kMinusInfinity, least = Register{} + kInfinity;
         for (int j = bounds_[t]; j < bounds_[t + 1]; ++j) {
-          const Register x = arena_[j].parts[i];
+          const Register x = numbers_[j].parts[i];
           most = larger_of(most, x);
           const Register allowed = x > kMinusInfinity ? x : Register{} + kInfinity;
           least = allowed < least ? allowed : least;
         }
         const auto empty = least > most;  // Nothing is allowed.
         middles_[t].parts[i] = empty ? Register{} : 0.5f * most + 0.5f * least;
-        range.parts[i] += empty ? Register{} : most - least;
-        offset_.parts[i] += middles_[t].parts[i];
+        range += empty ? Register{} : most - least;
+        offset += middles_[t].parts[i];
       }
-    }
-    for (int i = 0; i < kRegisters; ++i) {
-      const Register bits = 0.5f * range.parts[i] * heat_.inverse.parts[i] + log2_actions_;
-      linear_.parts[i] = (bits < kSafe) & (heat_.temperature.parts[i] >= kColdest);
+      // Below some temperature, another one changes no more than floats can hold.
+      const Register own = kLog2E / larger_of(temperature_.parts[i], Register{} + kColdest);
+      const Register hottest = kExact / larger_of(range, Register{} + 1e-35f);
+      const auto too_cold = own > hottest;
+      inverse_.parts[i] = too_cold ? hottest : own;
+      temperature_.parts[i] = too_cold ? kLog2E / hottest : temperature_.parts[i];
+      offset_.parts[i] = offset;
+      linear_.parts[i] = 0.5f * range * inverse_.parts[i] + log2_actions_ < kSafe;
     }
   }
 
   const Program& program_;
-  const float *tables_, *temperature_;
+  const float *tables_, *temperatures_;
   const int32_t* bounds_;  // where each table starts in the arena, and where the last one ends
-  int num_tables_;
-  std::unique_ptr<Lanes[]> arena_;
-  std::vector<Lanes> middles_;
+  const int num_tables_;
+  std::vector<Lanes> numbers_, middles_;
   float log2_actions_ = 0.0f;
-  bool conditions_ = false, fresh_ = false;
-  const float* states_[kLanes];
-  Heat heat_;
-  Lanes offset_;
+  Lanes temperature_, inverse_, offset_;  // log2(e) over the temperature
   LaneInts linear_;
 };
-
-HYPERACTION_INLINE Lanes select(const LaneInts& which, const Lanes& a, const Lanes& b) {
-  Lanes chosen;
-  for (int i = 0; i < kRegisters; ++i)
-    chosen.parts[i] = which.parts[i] ? a.parts[i] : b.parts[i];
-  return chosen;
-}
 
 template <typename Work>
 void each_group(States& states, int64_t batch, Work work) {
@@ -168,9 +145,9 @@ void each_group(States& states, int64_t batch, Work work) {
   }
 }
 
-Logarithmic logarithmic(const Heat& heat) {
-  Logarithmic semiring;
-  semiring.heat = heat;
+Scaled scaled(const States& states) {
+  Scaled semiring;
+  semiring.normalises = !states.few_tables;
   return semiring;
 }
 
@@ -178,69 +155,75 @@ ffi::Error soft_value(Floats tables, Floats temperature, Numbers code, Numbers b
                       ffi::ResultBuffer<ffi::F32> values) {
   const Program program(code.typed_data());
   States states(tables, temperature, program, bounds);
+  std::vector<Lanes> arena;
+  std::vector<Scaled::Entry> scaled_arena;
   each_group(states, temperature.element_count(), [&](int64_t first, int64_t used) {
     Lanes found = Lanes::filled(0.0f);
     if (states.any(true)) {
+      states.write<Linear>(arena);
       Linear semiring;
-      SoftProgram<Linear> run(program, semiring, states.prepare(true));
-      found = states.value(run.total());
+      found = states.value(SoftProgram<Linear>(program, semiring, arena.data()).total());
     }
     if (states.any(false)) {
-      Logarithmic semiring = logarithmic(states.heat());
-      SoftProgram<Logarithmic> run(program, semiring, states.prepare(false));
-      found = select(states.linear(), found, states.value(run.total()));
+      states.write<Scaled>(scaled_arena);
+      Scaled semiring = scaled(states);
+      SoftProgram<Scaled> run(program, semiring, scaled_arena.data());
+      found = states.merge(found, states.value(run.total()));
     }
     std::copy_n(reinterpret_cast<float*>(&found), used, values->typed_data() + first);
   });
   return ffi::Error::Success();
 }
 
-// Slopes of exponentials as probabilities, in place; the soft values and the entropies.
-void finish(const States& states, int width, Lanes* slopes, Lanes* values, Lanes* entropies) {
-  const Lanes* arena = states.arena();
+// Slopes of floats as probabilities, in place; the soft values and, if asked for, the entropies.
+void finish(const States& states, const std::vector<Lanes>& arena, int width, bool with_entropy,
+            Lanes* slopes, Lanes* values, Lanes* entropies) {
+  Linear::Total total;
   for (int i = 0; i < kRegisters; ++i) {
-    Linear::Total total;
     for (int j = 0; j < width; ++j) slopes[j].parts[i] *= arena[j].parts[i];
-    for (int j = 0; j < states.first_table(); ++j) total.sum.parts[i] += slopes[j].parts[i];
-    const Register sum = total.sum.parts[i];
-    const Register scale = 1.0f / (sum > 0.0f ? sum : Register{} + 1.0f);
-    Register mean = Register{};
+    Register sum = Register{}, mean = Register{};
+    for (int j = 0; j < states.first_table; ++j) sum += slopes[j].parts[i];
+    const Register scale = 1.0f / positive_or_one(sum);
     for (int j = 0; j < width; ++j) {
       slopes[j].parts[i] *= scale;
-      const Register log = log_of(arena[j].parts[i] > 0.0f ? arena[j].parts[i] : Register{} + 1.0f);
-      mean += slopes[j].parts[i] * log;
+      if (with_entropy) mean += slopes[j].parts[i] * log_of(positive_or_one(arena[j].parts[i]));
     }
+    total.sum.parts[i] = sum;
     entropies->parts[i] = log_of(sum) - mean;
-    values->parts[i] = states.value(total).parts[i];
   }
+  *values = states.value(total);
 }
 
 ffi::Error soft_marginals(Floats tables, Floats temperature, Numbers code, Numbers bounds,
-                          ffi::ResultBuffer<ffi::F32> values, ffi::ResultBuffer<ffi::F32> entropies,
+                          bool with_entropy, ffi::ResultBuffer<ffi::F32> values,
+                          ffi::ResultBuffer<ffi::F32> entropies,
                           ffi::ResultBuffer<ffi::F32> marginals) {
   const Program program(code.typed_data());
   const int width = program.header->num_outputs, size = program.header->arena;
   States states(tables, temperature, program, bounds);
-  std::vector<Lanes> exact(size), slopes(size);
+  std::vector<Lanes> arena, slopes(size), scaled_slopes(size);
+  std::vector<Scaled::Entry> scaled_arena;
   each_group(states, temperature.element_count(), [&](int64_t first, int64_t used) {
     Lanes value = Lanes::filled(0.0f), entropy = value;
     std::fill(slopes.begin(), slopes.end(), value);
     if (states.any(true)) {
+      states.write<Linear>(arena);
       Linear semiring;
-      SoftProgram<Linear> run(program, semiring, states.prepare(true));
-      run.pull(slopes.data());
-      finish(states, width, slopes.data(), &value, &entropy);
+      SoftProgram<Linear>(program, semiring, arena.data()).pull(slopes.data());
+      finish(states, arena, width, with_entropy, slopes.data(), &value, &entropy);
     }
     if (states.any(false)) {
-      Logarithmic semiring = logarithmic(states.heat());
-      SoftProgram<Logarithmic> run(program, semiring, states.prepare(false));
-      const Logarithmic::Total total = run.total();
-      semiring.top = total.top, semiring.sum_of_all = total.sum;
-      std::fill(exact.begin(), exact.end(), Lanes::filled(0.0f));
-      run.pull(exact.data());
-      for (int j = 0; j < width; ++j) slopes[j] = select(states.linear(), slopes[j], exact[j]);
-      value = select(states.linear(), value, states.value(total));
-      entropy = select(states.linear(), entropy, semiring.entropy);
+      states.write<Scaled>(scaled_arena);
+      Scaled semiring = scaled(states);
+      SoftProgram<Scaled> run(program, semiring, scaled_arena.data());
+      const Scaled::Total total = run.total();
+      semiring.all = &total;
+      semiring.with_entropy = with_entropy;
+      std::fill(scaled_slopes.begin(), scaled_slopes.end(), Lanes::filled(0.0f));
+      run.pull(scaled_slopes.data());
+      for (int j = 0; j < width; ++j) slopes[j] = states.merge(slopes[j], scaled_slopes[j]);
+      value = states.merge(value, states.value(total));
+      entropy = states.merge(entropy, semiring.entropy);
     }
     float* rows[kLanes];
     for (int64_t lane = 0; lane < kLanes; ++lane)
@@ -253,15 +236,12 @@ ffi::Error soft_marginals(Floats tables, Floats temperature, Numbers code, Numbe
 }
 
 template <typename Semiring>
-void draw(States& states, const Program& program, Semiring semiring, bool linear, Threefry random,
-          std::vector<int32_t>& actions) {
-  SoftProgram<Semiring> run(program, semiring, states.prepare(linear));
-  std::fill(actions.begin(), actions.end(), 0);
-  if (states.conditions())
-    run.draw_conditions(random, states.cold(), actions.data());
-  else
-    run.total();
-  run.trace_back(random, states.cold(), actions.data());
+void draw(const States& states, const Program& program, Semiring semiring, Threefry random,
+          std::vector<typename Semiring::Entry>& arena, int32_t* actions) {
+  states.write<Semiring>(arena);
+  SoftProgram<Semiring> run(program, semiring, arena.data());
+  run.draw_conditions(random, actions);
+  run.trace_back(random, actions);
 }
 
 ffi::Error soft_sample(Floats tables, Floats temperature, ffi::Buffer<ffi::U32> seeds, Numbers code,
@@ -269,21 +249,21 @@ ffi::Error soft_sample(Floats tables, Floats temperature, ffi::Buffer<ffi::U32> 
   const Program program(code.typed_data());
   const int64_t n = program.header->num_vertices;
   States states(tables, temperature, program, bounds);
-  std::vector<int32_t> drawn(kLanes * n), exact(kLanes * n);
+  std::vector<Lanes> arena;
+  std::vector<Scaled::Entry> scaled_arena;
+  std::vector<int32_t> drawn(kLanes * n), scaled_drawn(kLanes * n);
   each_group(states, temperature.element_count(), [&](int64_t first, int64_t used) {
     Threefry random;
     for (int lane = 0; lane < used; ++lane) {
       const uint32_t* seed = seeds.typed_data() + 2 * (first + lane);
       random.seed(lane, seed[0], seed[1]);
     }
-    if (states.any(true)) draw(states, program, Linear(), true, random, drawn);
-    if (states.any(false)) {
-      draw(states, program, logarithmic(states.heat()), false, random, exact);
-      for (int lane = 0; lane < kLanes; ++lane)
-        if (!states.linear()[lane])
-          std::copy_n(exact.begin() + lane * n, n, drawn.begin() + lane * n);
-    }
-    std::copy_n(drawn.begin(), used * n, actions->typed_data() + first * n);
+    if (states.any(true)) draw(states, program, Linear(), random, arena, drawn.data());
+    if (states.any(false))
+      draw(states, program, scaled(states), random, scaled_arena, scaled_drawn.data());
+    for (int lane = 0; lane < used; ++lane)
+      std::copy_n((states.is_linear(lane) ? drawn : scaled_drawn).begin() + lane * n, n,
+                  actions->typed_data() + (first + lane) * n);
   });
   return ffi::Error::Success();
 }
@@ -305,6 +285,7 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(hyperaction_soft_marginals, hyperaction::soft_marg
                                   .Arg<ffi::Buffer<ffi::F32>>()
                                   .Arg<ffi::Buffer<ffi::S32>>()
                                   .Arg<ffi::Buffer<ffi::S32>>()
+                                  .Attr<bool>("entropy")
                                   .Ret<ffi::Buffer<ffi::F32>>()
                                   .Ret<ffi::Buffer<ffi::F32>>()
                                   .Ret<ffi::Buffer<ffi::F32>>());

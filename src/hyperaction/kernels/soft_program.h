@@ -2,6 +2,7 @@
 // actions, the slopes of its tables' entries, or draws.
 #pragma once
 
+#include <type_traits>
 #include <vector>
 
 #include "program.h"
@@ -13,9 +14,10 @@ namespace hyperaction {
 template <typename Semiring>
 class SoftProgram {
  public:
+  using Entry = typename Semiring::Entry;
   using Total = typename Semiring::Total;
 
-  SoftProgram(const Program& program, Semiring& semiring, Lanes* arena)
+  SoftProgram(const Program& program, Semiring& semiring, Entry* arena)
       : program_(program), semiring_(semiring), arena_(arena) {}
 
   // The sum over all joint actions.
@@ -26,7 +28,7 @@ class SoftProgram {
     Total sum;
     for (int taken = 0; taken < condition.size; ++taken) {
       run(condition, taken);
-      sum.add(total(step + 1), semiring_);
+      sum.add(total(step + 1));
     }
     return sum;
   }
@@ -51,34 +53,34 @@ class SoftProgram {
         pull_one(i, 0, slopes);
   }
 
-  // Draws the conditioned vertices' sub-actions; the others' follow from `trace_back`. Lanes at
-  // temperature 0 take the first best ones.
-  void draw_conditions(Threefry& random, const LaneInts& cold, int32_t* actions) {
-    const LaneInts code = draw(random, cold, 0).code;
+  // Draws the conditioned vertices' sub-actions; the others' follow from `trace_back`.
+  void draw_conditions(Threefry& random, int32_t* actions) {
+    const LaneInts code = draw(random, 0).code;
     const int n = program_.header->num_vertices;
-    for (int lane = 0; lane < kLanes; ++lane) {
-      int rest = code[lane];
-      for (int s = program_.header->num_steps - 1; s >= 0; --s) {
-        const Step& step = program_.steps[s];
-        if (!step.conditions) continue;
-        actions[lane * n + step.vertex] = rest % step.size;
-        rest /= step.size;
-      }
+    int radix = 1;
+    for (int s = program_.header->num_steps - 1; s >= 0; --s) {
+      const Step& step = program_.steps[s];
+      if (!step.conditions) continue;
+      for (int lane = 0; lane < kLanes; ++lane)
+        actions[lane * n + step.vertex] = code[lane] / radix % step.size;
+      radix *= step.size;
     }
-    replay(actions);
+    if (radix > 1) replay(actions);
   }
 
   // Draws the eliminated vertices' sub-actions off the messages, the last one first.
-  void trace_back(Threefry& random, const LaneInts& cold, int32_t* actions) {
+  void trace_back(Threefry& random, int32_t* actions) {
+    std::vector<Entry> values;
     std::vector<Lanes> weights;
     const int n = program_.header->num_vertices;
     for (int s = program_.header->num_steps - 1; s >= 0; --s) {
       const Step& step = program_.steps[s];
       if (step.conditions || step.vertex < 0) continue;
+      values.resize(step.size);
       weights.resize(step.size);
-      gather(step, actions, weights.data());
-      semiring_.weigh(weights.data(), step.size);
-      const LaneInts chosen = choose(weights.data(), step.size, random.next(), cold);
+      gather(step, actions, values.data());
+      semiring_.weigh(values.data(), step.size, weights.data());
+      const LaneInts chosen = choose(weights.data(), step.size, random.next());
       for (int lane = 0; lane < kLanes; ++lane) actions[lane * n + step.vertex] = chosen[lane];
     }
   }
@@ -103,11 +105,11 @@ class SoftProgram {
         constexpr int kChoices = decltype(choices)::value;
         constexpr bool kTwo = decltype(two)::value;
         const int m = kChoices ? kChoices : in.choices;
-        const Lanes *a = arena_ + in.a + taken * in.a_shift, *b = arena_ + (kTwo ? in.b : 0);
+        const Entry *a = arena_ + in.a + taken * in.a_shift, *b = arena_ + (kTwo ? in.b : 0);
         const int32_t *ia = index(in.a_index), *ib = kTwo ? index(in.b_index) : nullptr;
-        Lanes* dst = arena_ + in.dst;
+        Entry* dst = arena_ + in.dst;
         for (int e = 0; e < in.count; ++e) {
-          const Pair<kTwo> from{a + (ia ? ia[e] : e * m), b + (ib ? ib[e] : e * m)};
+          const Pair<Entry, kTwo> from{a + (ia ? ia[e] : e * m), b + (ib ? ib[e] : e * m)};
           semiring_.template sum<kChoices, kTwo>(dst + e, from, m);
         }
       });
@@ -124,7 +126,7 @@ class SoftProgram {
       for (int e = 0; e < in.count; ++e) {
         const int a = in.a + taken * in.a_shift + (ia ? ia[e] : e * m);
         const int b = kTwo ? in.b + (ib ? ib[e] : e * m) : 0;
-        const Pair<kTwo> from{arena_ + a, arena_ + b};
+        const Pair<Entry, kTwo> from{arena_ + a, arena_ + b};
         semiring_.template pull<kChoices, kTwo>(slopes + in.dst + e, from, slopes + a, slopes + b,
                                                 m);
       }
@@ -163,7 +165,7 @@ class SoftProgram {
 
   // Combinations come one after the other: each replaces the one held with the probability of its
   // share of the sum so far.
-  Drawn draw(Threefry& random, const LaneInts& cold, int step) {
+  Drawn draw(Threefry& random, int step) {
     step = eliminate(step);
     if (step == program_.header->num_steps)
       return {semiring_.total(arena_[program_.header->total]), LaneInts::filled(0)};
@@ -174,11 +176,10 @@ class SoftProgram {
     Drawn held{{}, LaneInts::filled(0)};
     for (int taken = 0; taken < condition.size; ++taken) {
       run(condition, taken);
-      const Drawn next = draw(random, cold, step + 1);
-      const Lanes share = held.total.add(next.total, semiring_), uniform = random.next();
+      const Drawn next = draw(random, step + 1);
+      const Lanes share = held.total.add(next.total), uniform = random.next();
       for (int i = 0; i < kRegisters; ++i) {
-        const Register u = cold.parts[i] ? Register{} + 1.0f : uniform.parts[i];
-        const auto takes = u * held.total.sum.parts[i] <= share.parts[i];
+        const auto takes = uniform.parts[i] * held.total.sum.parts[i] <= share.parts[i];
         held.code.parts[i] = takes ? next.code.parts[i] + taken * radix : held.code.parts[i];
       }
     }
@@ -187,7 +188,6 @@ class SoftProgram {
 
   // Runs the program once more, every lane with its own conditioned sub-actions.
   void replay(const int32_t* actions) {
-    float* numbers = reinterpret_cast<float*>(arena_);
     const int n = program_.header->num_vertices;
     for (int s = 0; s < program_.header->num_steps; ++s) {
       const Step& step = program_.steps[s];
@@ -198,28 +198,23 @@ class SoftProgram {
       for (int i = step.first; i < step.last; ++i) {
         const Instruction& in = program_.instructions[i];
         const int32_t* ib = index(in.b_index);
-        for (int lane = 0; lane < kLanes; ++lane) {
-          const int a = in.a + actions[lane * n + step.vertex] * in.a_shift;
-          for (int e = 0; e < in.count; ++e) {
-            float value = numbers[(a + e) * kLanes + lane];
-            if (in.b >= 0) {
-              const float other = numbers[(in.b + (ib ? ib[e] : e)) * kLanes + lane];
-              value = Semiring::times(Register{} + value, Register{} + other)[0];
-            }
-            numbers[(in.dst + e) * kLanes + lane] = value;
-          }
+        int a[kLanes];
+        for (int e = 0; e < in.count; ++e) {
+          for (int lane = 0; lane < kLanes; ++lane)
+            a[lane] = in.a + actions[lane * n + step.vertex] * in.a_shift + e;
+          const Entry own = collect(a);
+          arena_[in.dst + e] =
+              in.b < 0 ? own : semiring_.times(own, arena_[in.b + (ib ? ib[e] : e)]);
         }
       }
     }
   }
 
   // The entries of a vertex's tables, given the sub-actions that every lane has so far.
-  void gather(const Step& step, const int32_t* actions, Lanes* weights) {
-    const float* numbers = reinterpret_cast<const float*>(arena_);
+  void gather(const Step& step, const int32_t* actions, Entry* values) {
     const int n = program_.header->num_vertices;
     const Instruction& in = program_.instructions[step.last - 1];
     const int32_t *ia = index(in.a_index), *ib = in.b < 0 ? nullptr : index(in.b_index);
-    float* out = reinterpret_cast<float*>(weights);
     int a[kLanes], b[kLanes];
     for (int lane = 0; lane < kLanes; ++lane) {
       int entry = 0;
@@ -229,25 +224,30 @@ class SoftProgram {
       b[lane] = in.b + (ib ? ib[entry] : entry * in.choices);
     }
     for (int k = 0; k < in.choices; ++k) {
-      for (int lane = 0; lane < kLanes; ++lane)
-        out[k * kLanes + lane] = numbers[(a[lane] + k) * kLanes + lane];
-      if (in.b < 0) continue;
-      Lanes other;
-      for (int lane = 0; lane < kLanes; ++lane)
-        reinterpret_cast<float*>(&other)[lane] = numbers[(b[lane] + k) * kLanes + lane];
-      for (int i = 0; i < kRegisters; ++i)
-        weights[k].parts[i] = Semiring::times(weights[k].parts[i], other.parts[i]);
+      values[k] = in.b < 0 ? collect(a) : semiring_.times(collect(a), collect(b));
+      for (int lane = 0; lane < kLanes; ++lane) ++a[lane], ++b[lane];
     }
   }
 
+  // An entry of its own for every lane.
+  Entry collect(const int* where) const {
+    Entry found;
+    const float* numbers = reinterpret_cast<const float*>(arena_);
+    constexpr int kFloats = sizeof(Entry) / sizeof(float);
+    for (int plane = 0; plane < kFloats; plane += kLanes)
+      for (int lane = 0; lane < kLanes; ++lane)
+        reinterpret_cast<float*>(&found)[plane + lane] =
+            numbers[static_cast<int64_t>(where[lane]) * kFloats + plane + lane];
+    return found;
+  }
+
   // One choice per lane, with probability proportional to its weight.
-  static LaneInts choose(const Lanes* weights, int choices, const Lanes& uniform,
-                         const LaneInts& cold) {
+  static LaneInts choose(const Lanes* weights, int choices, const Lanes& uniform) {
     LaneInts chosen = LaneInts::filled(0);
     for (int i = 0; i < kRegisters; ++i) {
       Register sum = Register{};
       for (int k = 0; k < choices; ++k) sum += weights[k].parts[i];
-      const Register reach = cold.parts[i] ? Register{} : uniform.parts[i] * sum;
+      const Register reach = uniform.parts[i] * sum;
       Register before = Register{};
       for (int k = 0; k < choices; ++k) {
         const Register weight = weights[k].parts[i];
@@ -261,7 +261,7 @@ class SoftProgram {
 
   const Program& program_;
   Semiring& semiring_;
-  Lanes* arena_;
+  Entry* arena_;
 };
 
 }  // namespace hyperaction

@@ -17,21 +17,34 @@ HYPERACTION_INLINE Register larger_of(Register a, Register b) {
   return a > b ? a : b;
 }
 
-// Two to the power of x, for x up to 127; 0 below -125. Off by 2e-7 of it at most.
+constexpr float kRound = 12582912.0f;  // Numbers about it are whole: their last bits count up.
+
+// Two to the power of a number between -1/2 and 1/2. Off by 2e-7 of it at most.
 template <typename Register>
-HYPERACTION_INLINE Register exp2_of(Register x) {
-  using Ints = typename AsInts<Register>::Type;
-  constexpr float kRound = 12582912.0f;  // Numbers about it are whole, the last bits of their own.
-  const Register bounded = larger_of(x, Register{} - 126.0f);
-  const Register rounded = bounded + kRound;
-  const Register f = bounded - (rounded - kRound);
+HYPERACTION_INLINE Register exp2_of_fraction(Register f) {
   Register power = f * 1.326472719e-3f + 9.671512642e-3f;
   power = power * f + 5.550733743e-2f;
   power = power * f + 2.402224209e-1f;
   power = power * f + 6.931469776e-1f;
-  power = power * f + 1.0f;
+  return power * f + 1.0f;
+}
+
+// Two to the power of x, for x up to 127; 0 below -125.
+template <typename Register>
+HYPERACTION_INLINE Register exp2_of(Register x) {
+  using Ints = typename AsInts<Register>::Type;
+  const Register rounded = larger_of(x, Register{} - 126.0f) + kRound;
+  const Register power = exp2_of_fraction(x - (rounded - kRound));
   const Register scaled = (Register)((Ints)power + ((Ints)rounded << 23));
   return x > -125.0f ? scaled : Register{};
+}
+
+// Two to the power of a whole number up to 127; 2^-126 for all below, and for NaN.
+template <typename Register>
+HYPERACTION_INLINE Register exp2_of_whole(Register x) {
+  using Ints = typename AsInts<Register>::Type;
+  const Register bounded = larger_of(x, Register{} - 126.0f);
+  return (Register)((Ints)(bounded + (kRound + 127.0f)) << 23);
 }
 
 // The natural logarithm of a number that is no less than 2^-126; minus infinity of 0.

@@ -262,14 +262,9 @@ def _log_probability(
     values = _finished(self, problem, way.soft(problem, flat), temperature)
     own = problem.values(actions).reshape(temperature.shape)
     logs = (own - values) / jnp.where(temperature > 0, temperature, 1.0)
-    cold = flat == 0
-    greedy = jax.lax.cond(
-        cold.any(),
-        lambda: jnp.all(way.solve(problem).actions == actions, axis=-1),
-        lambda: cold,
-    )
-    certain = jnp.where(greedy, 0.0, -jnp.inf).reshape(temperature.shape)
-    logs = jnp.where(cold.reshape(temperature.shape), certain, logs)
+    greedy = _greedy_where_cold(way, jax.lax.stop_gradient(problem), flat, actions)
+    certain = jnp.where(jnp.all(greedy == actions, axis=-1), 0.0, -jnp.inf)
+    logs = jnp.where(temperature == 0, certain.reshape(temperature.shape), logs)
     return values, jnp.where(jnp.isnan(values), jnp.nan, logs)
 
 
@@ -283,4 +278,18 @@ def _sample(
     key: PRNGKeyArray,
 ) -> tuple[Float[Array, "*batch"], Int[Array, "*batch vertices"]]:
     problem, flat, way = _posed(self, outputs, mask, state, temperature)
-    return drawn(problem, temperature, way.sample(jax.lax.stop_gradient(problem), flat, key))
+    problem = jax.lax.stop_gradient(problem)
+    actions = _greedy_where_cold(way, problem, flat, way.sample(problem, flat, key))
+    return drawn(problem, temperature, actions)
+
+
+def _greedy_where_cold(
+    way: AbstractSoftWay,
+    problem: Problem,
+    temperature: Float[Array, " batch"],
+    actions: Int[Array, "batch vertices"],
+) -> Int[Array, "batch vertices"]:
+    """The actions, but the maximiser's in states at temperature 0: among equals, the same one."""
+    cold = temperature == 0
+    greedy = jax.lax.cond(cold.any(), lambda: way.solve(problem).actions, lambda: actions)
+    return jnp.where(cold[:, None], greedy, actions)

@@ -35,11 +35,13 @@ def soft_marginals(
     steps: Steps,
     tables: Float[Array, "batch outputs"],
     temperature: Float[Array, " batch"],
+    *,
+    entropy: bool = False,
 ) -> tuple[Float[Array, " batch"], Float[Array, " batch"], Float[Array, "batch outputs"]]:
-    """The soft value, the entropy, and the marginals."""
+    """The soft value, the entropy if asked for, and the marginals."""
     program, bounds = encoded(hypergraph, steps), _bounds(hypergraph)
     found: tuple[Array, Array, Array] = _in_one_batch(
-        lambda tables, temperature: kernels.soft_marginals(tables, temperature, program, bounds)
+        lambda *args: kernels.soft_marginals(*args, program, bounds, entropy=entropy)
     )(tables, temperature)
     return found
 
@@ -72,12 +74,14 @@ def _differentiable(hypergraph: Hypergraph, steps: Steps) -> Callable[..., Any]:
         found: Float[Array, " batch"] = compute(tables, temperature)
         return found
 
-    def forward(tables: Array, temperature: Array) -> tuple[Array, tuple[Array, Array]]:
-        found, entropies, marginals = soft_marginals(hypergraph, steps, tables, temperature)
-        return found, (marginals, entropies)
+    def forward(tables: Array, temperature: Array) -> tuple[Array, tuple[Array, Array, Array]]:
+        found, _, marginals = soft_marginals(hypergraph, steps, tables, temperature)
+        return found, (marginals, tables, temperature)
 
-    def backward(slopes: tuple[Array, Array], change: Array) -> tuple[Array, Array]:
-        marginals, entropies = slopes
+    def backward(kept: tuple[Array, Array, Array], change: Array) -> tuple[Array, Array]:
+        marginals, tables, temperature = kept
+        # Compiled programs leave this out where nobody asks for the slope in the temperature.
+        _, entropies, _ = soft_marginals(hypergraph, steps, tables, temperature, entropy=True)
         # Minus infinity has no slope, and its entropy may be infinite.
         return marginals * change[:, None], jnp.where(change == 0, 0.0, entropies * change)
 
