@@ -13,7 +13,7 @@ from tests.strategies import hypergraphs, outputs_for, slow_values
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=4)
+@settings(max_examples=3)
 @given(hypergraph=hypergraphs(max_vertices=4), seed=st.integers(0, 99), k=st.integers(1, 7))
 def test_the_k_best_are_the_first_of_all_sorted(kind, hypergraph, seed, k):
     outputs = outputs_for(hypergraph, (3,), seed)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hyperaction import kernels
 from hyperaction.bench.clock import fastest
 from hyperaction.bench.settings import BenchMaximise
+from hyperaction.bench.soft import soft_row
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise import maximiser
 from hyperaction.maximise.elimination import Elimination
@@ -56,16 +57,17 @@ def run(settings: BenchMaximise, say: Say) -> dict[str, list[Row]]:
     """Measures everything; rows by table."""
     say("what the core can do")
     peak = peak_adds_per_second(settings.repeats)
-    exact = []
+    exact, soft = [], []
     for name, hypergraph in cases().items():
         say(name)
         exact.append(_exact_row(name, hypergraph, settings, peak))
+        soft.append(soft_row(name, hypergraph, settings))
     large = []
     for name, hypergraph in large_cases().items() if kernels.available() else ():
         say(name)
         large += _large_rows(name, hypergraph, settings)
     say("growth")
-    return {"exact": exact, "large": large, "growth": _growth(settings)}
+    return {"exact": exact, "soft": soft, "large": large, "growth": _growth(settings)}
 
 
 def peak_adds_per_second(repeats: int) -> float:

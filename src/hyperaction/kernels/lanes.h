@@ -13,7 +13,8 @@ constexpr int kLanes = Lanes::kSize;
 
 // Copies the outputs of a group of states into the arena, every table's axes in the program's
 // order.
-inline void load_states(const float* const* states, int64_t width, const int32_t* place, Lanes* arena) {
+inline void load_states(const float* const* states, int64_t width, const int32_t* place,
+                        Lanes* arena) {
   constexpr int kWidth = Lanes::kWidth;
   for (int part = 0; part < kRegisters; ++part) {
     const float* const* own = states + part * kWidth;

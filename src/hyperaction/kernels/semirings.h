@@ -1,8 +1,8 @@
 // What soft values are computed in: floats, or floats with exponents of their own.
 //
-// The exponentials of a state's tables, each scaled to its middle, can be multiplied and added up as
-// they are while no product leaves the range of floats. That costs no more than a maximum. Where a
-// product might, every number has an exponent beside it, a whole number as a float.
+// The exponentials of a state's tables, each scaled to its middle, can be multiplied and added up
+// as they are while no product leaves the range of floats. That costs no more than a maximum. Where
+// a product might, every number has an exponent beside it, a whole number as a float.
 //
 // Both have
 //   Entry      a number of sixteen states

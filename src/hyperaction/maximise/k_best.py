@@ -53,11 +53,14 @@ def best(
         return None if array is None else array.reshape(count, 1, array.shape[-1])
 
     given = per_part(outputs), per_part(mask), per_part(state)
-    everything = jnp.ones((count, 1, sum(self.hypergraph.sizes)), bool)
-    first = _solve(self, given, everything, jnp.zeros((count, 1), jnp.int32))
+    first = bounded(self, *given, None)
     room = max(k - 1, 1) * n
-    pool = Parts(*(jnp.pad(x, [(0, 0), (0, room)] + [(0, 0)] * (x.ndim - 2)) for x in first))
-    pool = pool._replace(values=pool.values.at[:, 1:].set(-jnp.inf))
+    pool = Parts(
+        jnp.pad(first.value, ((0, 0), (0, room)), constant_values=-jnp.inf),
+        jnp.pad(first.action, ((0, 0), (0, room), (0, 0)), constant_values=-1),
+        jnp.ones((count, 1 + room, sum(self.hypergraph.sizes)), bool),
+        jnp.zeros((count, 1 + room), jnp.int32),
+    )
 
     def take(pool: Parts, step: Int[Array, ""]) -> tuple[Parts, tuple[Array, Array]]:
         rows, top = jnp.arange(count), jnp.argmax(pool.values, axis=1)

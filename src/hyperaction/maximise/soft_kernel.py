@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -40,9 +40,8 @@ def soft_marginals(
 ) -> tuple[Float[Array, " batch"], Float[Array, " batch"], Float[Array, "batch outputs"]]:
     """The soft value, the entropy if asked for, and the marginals."""
     program, bounds = encoded(hypergraph, steps), _bounds(hypergraph)
-    found: tuple[Array, Array, Array] = _in_one_batch(
-        lambda *args: kernels.soft_marginals(*args, program, bounds, entropy=entropy)
-    )(tables, temperature)
+    compute = partial(kernels.soft_marginals, program=program, bounds=bounds, entropy=entropy)
+    found: tuple[Array, Array, Array] = _in_one_batch(compute)(tables, temperature)
     return found
 
 
@@ -56,9 +55,8 @@ def soft_sample(
     """A draw per state."""
     program, bounds = encoded(hypergraph, steps), _bounds(hypergraph)
     seeds = jax.random.bits(key, (tables.shape[0], 2), jnp.uint32)
-    drawn: Int[Array, "batch vertices"] = _in_one_batch(
-        lambda *args: kernels.soft_sample(*args, program, bounds)
-    )(tables, temperature, seeds)
+    draw = partial(kernels.soft_sample, program=program, bounds=bounds)
+    drawn: Int[Array, "batch vertices"] = _in_one_batch(draw)(tables, temperature, seeds)
     return drawn
 
 
@@ -70,8 +68,8 @@ def _differentiable(hypergraph: Hypergraph, steps: Steps) -> Callable[..., Any]:
     def value(
         tables: Float[Array, "batch outputs"], temperature: Float[Array, " batch"]
     ) -> Float[Array, " batch"]:
-        compute = _in_one_batch(lambda *args: kernels.soft_value(*args, program, bounds))
-        found: Float[Array, " batch"] = compute(tables, temperature)
+        compute = partial(kernels.soft_value, program=program, bounds=bounds)
+        found: Float[Array, " batch"] = _in_one_batch(compute)(tables, temperature)
         return found
 
     def forward(tables: Array, temperature: Array) -> tuple[Array, tuple[Array, Array, Array]]:
