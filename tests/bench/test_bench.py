@@ -24,6 +24,14 @@ def test_the_maximise_benchmark_measures_every_case(tmp_path):
     assert {row["case"] for row in rows["exact"]} >= {"HalfCheetah rank 3", "Ant rank 2"}
     assert all(row["exact"] and row["forward passes"] > 0 for row in rows["exact"])
     assert all(row["times pytoulbar2"] > 0 for row in rows["exact"])
+    assert [row["case"] for row in rows["soft"]] == [row["case"] for row in rows["exact"]]
+    works = ("value", "marginals", "draw")
+    assert all(
+        row[f"{kind} {work}"] > 0
+        for row in rows["soft"]
+        for kind in ("warm", "cold")
+        for work in works
+    )
     if HAS_KERNEL:
         assert {row["case"] for row in rows["large"]} >= {"17 x 5 rank 2", "17 x 5 rank 3"}
         ways = {row["way"] for row in rows["large"]}
@@ -37,8 +45,10 @@ def test_the_maximise_benchmark_measures_every_case(tmp_path):
         assert (tmp_path / figure).read_bytes().startswith(b"\x89PNG")
     assert "The exact maximum of a batch" in printed
     if HAS_KERNEL:
-        assert rows["kernels"] == {"set": "baseline", "used": ["eliminate", "search"]}
-        assert "Instruction set baseline; kernels used: eliminate, search." in printed
+        used = ["eliminate", "search", "soft_value", "soft_marginals", "soft_sample"]
+        assert rows["kernels"] == {"set": "baseline", "used": used}
+        sentence = f"Instruction set baseline; kernels used: {', '.join(used)}."
+        assert sentence in " ".join(printed.split())
 
 
 def test_the_train_benchmark_splits_a_step(tmp_path):

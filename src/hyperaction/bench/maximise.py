@@ -16,6 +16,7 @@ from hyperaction import kernels
 from hyperaction.bench import treewidth
 from hyperaction.bench.clock import fastest
 from hyperaction.bench.settings import BenchMaximise
+from hyperaction.bench.soft import soft_row
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise import maximiser
 from hyperaction.maximise.elimination import Elimination
@@ -62,10 +63,11 @@ def run(settings: BenchMaximise, say: Say) -> dict[str, list[Row]]:
     """Measures everything; rows by table."""
     say("what the core can do")
     peak = peak_adds_per_second(settings.repeats)
-    exact = []
+    exact, soft = [], []
     for name, hypergraph in cases().items():
         say(name)
         exact.append(_exact_row(name, hypergraph, settings, peak))
+        soft.append(soft_row(name, hypergraph, settings))
     large = []
     for name, hypergraph in large_cases().items() if kernels.available() else ():
         say(name)
@@ -73,7 +75,8 @@ def run(settings: BenchMaximise, say: Say) -> dict[str, list[Row]]:
     say("growth")
     growth = _growth(settings)
     say("treewidth")
-    return {"exact": exact, "large": large, "growth": growth, "width": treewidth.measure(settings)}
+    width = treewidth.measure(settings)
+    return {"exact": exact, "soft": soft, "large": large, "growth": growth, "width": width}
 
 
 def peak_adds_per_second(repeats: int) -> float:

@@ -12,6 +12,7 @@ from rich.table import Table
 from hyperaction.bench.maximise import run
 from hyperaction.bench.report import kernels_in_use, kernels_sentence
 from hyperaction.bench.settings import BenchMaximise
+from hyperaction.bench.soft import COLD, WARM
 from hyperaction.report.figures import save
 from hyperaction.runs.files import write_json
 
@@ -28,6 +29,7 @@ def main(settings: BenchMaximise, console: Console) -> None:
     figure = draw_growth(rows["growth"], settings.out)
     widths = draw_width(rows["width"], settings.out)
     console.print(exact_table(rows["exact"]))
+    console.print(soft_table(rows["soft"]))
     console.print(large_table(rows["large"]))
     console.print(kernels_sentence(in_use), highlight=False)
     console.print(f"Written: {file} {figure} {widths}", soft_wrap=True)
@@ -49,6 +51,23 @@ def exact_table(rows: Rows) -> Table:
             "" if peer is None else f"{peer:.0f}",
             "" if share is None else f"{share:.0%}",
         )
+    return grid
+
+
+def soft_table(rows: Rows) -> Table:
+    """Soft values relative to the maximum."""
+    grid = Table(
+        title=f"Normal outputs at temperatures {WARM:g} (warm) and {COLD:g} (cold), in maxima",
+        title_justify="left",
+    )
+    grid.add_column("case", no_wrap=True)
+    works = [
+        f"{kind} {work}" for kind in ("warm", "cold") for work in ("value", "marginals", "draw")
+    ]
+    for work in works:
+        grid.add_column(work, justify="right")
+    for row in rows:
+        grid.add_row(row["case"], *(f"{row[work]:.1f}" for work in works))
     return grid
 
 

@@ -24,8 +24,9 @@ class BenchMaximise(Bench):
     """Time greedy joint actions against the forward pass of the paper's network, on one core.
 
     Prints ratios measured in one run: the time of the maximum in forward passes, its throughput
-    relative to pytoulbar2 (extra `peers`) and to the limit of the core, and how its cost grows with
-    vertices, sub-actions, rank and treewidth.
+    relative to pytoulbar2 (extra `peers`) and to the limit of the core, soft values, marginals and
+    draws in times of the maximum, and how its cost grows with vertices, sub-actions, rank and
+    treewidth.
     """
 
     states: int = 64

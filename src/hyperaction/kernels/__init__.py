@@ -1,6 +1,15 @@
 """Kernels in C++, called from compiled JAX programs where they could be built."""
 
-from hyperaction.kernels.bindings import ADAM, RMSPROP, eliminate, optimise, search
+from hyperaction.kernels.bindings import (
+    ADAM,
+    RMSPROP,
+    eliminate,
+    optimise,
+    search,
+    soft_marginals,
+    soft_sample,
+    soft_value,
+)
 from hyperaction.kernels.isa import chosen_set, environment, machine_sets, refusal
 from hyperaction.kernels.library import available, in_use, problem, serves, used
 
@@ -18,5 +27,8 @@ __all__ = [
     "refusal",
     "search",
     "serves",
+    "soft_marginals",
+    "soft_sample",
+    "soft_value",
     "used",
 ]

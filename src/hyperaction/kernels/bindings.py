@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, UInt32
 from numpy.typing import NDArray
 
 from hyperaction.kernels.library import target
@@ -58,6 +58,55 @@ def search(
         tables.astype(jnp.float32), start, structure, **numbers
     )
     return actions, bounds
+
+
+def soft_value(
+    tables: Float[Array, "batch outputs"],
+    temperature: Float[Array, " batch"],
+    program: NDArray[np.int32],
+    bounds: NDArray[np.int32],
+) -> Float[Array, " batch"]:
+    """The temperature times the log of the sum of exp(value / temperature) over all actions.
+
+    Args:
+        tables: The outputs of every state.
+        temperature: Of every state.
+        program: A program of eliminations.
+        bounds: Where each table starts, and where the last one ends.
+    """
+    result = jax.ShapeDtypeStruct(temperature.shape, jnp.float32)  # type: ignore[no-untyped-call]
+    return jax.ffi.ffi_call(target("soft_value"), result)(tables, temperature, program, bounds)
+
+
+def soft_marginals(
+    tables: Float[Array, "batch outputs"],
+    temperature: Float[Array, " batch"],
+    program: NDArray[np.int32],
+    bounds: NDArray[np.int32],
+    *,
+    entropy: bool,
+) -> tuple[Float[Array, " batch"], Float[Array, " batch"], Float[Array, "batch outputs"]]:
+    """The soft value, the entropy if asked for, and every entry's probability."""
+    one = jax.ShapeDtypeStruct(temperature.shape, jnp.float32)  # type: ignore[no-untyped-call]
+    results = (one, one, jax.ShapeDtypeStruct(tables.shape, jnp.float32))  # type: ignore[no-untyped-call]
+    values, entropies, marginals = jax.ffi.ffi_call(target("soft_marginals"), results)(
+        tables, temperature, program, bounds, entropy=entropy
+    )
+    return values, entropies, marginals
+
+
+def soft_sample(
+    tables: Float[Array, "batch outputs"],
+    temperature: Float[Array, " batch"],
+    seeds: UInt32[Array, "batch 2"],
+    program: NDArray[np.int32],
+    bounds: NDArray[np.int32],
+) -> Int[Array, "batch vertices"]:
+    """An action of every state, drawn with probability proportional to exp(value / temperature)."""
+    result = jax.ShapeDtypeStruct((tables.shape[0], int(program[1])), jnp.int32)  # type: ignore[no-untyped-call]
+    return jax.ffi.ffi_call(target("soft_sample"), result)(
+        tables, temperature, seeds, program, bounds
+    )
 
 
 def optimise(

@@ -6,20 +6,14 @@
 #include <memory>
 #include <vector>
 
+#include "lanes.h"
 #include "program.h"
-#include "transpose.h"
-#include "vector.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
 
 namespace hyperaction {
 namespace {
-
-constexpr int kRegisters = 64 / kRegisterBytes;
-using Lanes = Group<float, kRegisterBytes, kRegisters>;
-using LaneInts = Group<int32_t, kRegisterBytes, kRegisters>;
-constexpr int kLanes = Lanes::kSize;
 
 template <int kChoices>
 HYPERACTION_INLINE void best_of_sums(Lanes* dst, const Lanes* a, const int32_t* ia, const Lanes* b,
@@ -86,24 +80,6 @@ HYPERACTION_INLINE void execute(const Instruction& in, Lanes* arena, const int32
       break;
     default:
       best_of_sums<0>(dst, a, ia, b, ib, in.count, in.choices);
-  }
-}
-
-// Copies the outputs of a group of states into the arena, every table's axes in the program's
-// order.
-void load_states(const float* const* states, int64_t width, const int32_t* place, Lanes* arena) {
-  constexpr int kWidth = Lanes::kWidth;
-  for (int part = 0; part < kRegisters; ++part) {
-    const float* const* own = states + part * kWidth;
-    int64_t j = 0;
-    for (; j + kWidth <= width; j += kWidth) {
-      Lanes::Register rows[kWidth];
-      for (int i = 0; i < kWidth; ++i) rows[i] = load<Lanes::Register>(own[i] + j);
-      transpose<kWidth>(rows);
-      for (int k = 0; k < kWidth; ++k) arena[place[j + k]].parts[part] = rows[k];
-    }
-    for (; j < width; ++j)
-      for (int i = 0; i < kWidth; ++i) arena[place[j]].parts[part][i] = own[i][j];
   }
 }
 

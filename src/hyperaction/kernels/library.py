@@ -13,7 +13,8 @@ from hyperaction.kernels import isa
 from hyperaction.kernels.isa import AMX, AVX2, AVX512, BASELINE
 
 HERE = Path(__file__).parent
-NAMES = ("eliminate", "search", "adam", "rmsprop")
+SOFT = ("soft_value", "soft_marginals", "soft_sample")
+NAMES = ("eliminate", "search", "adam", "rmsprop", *SOFT)
 CONVOLUTIONS = ("forward", "input_gradient", "weight_gradient")
 FASTER = {
     **dict.fromkeys(NAMES, (BASELINE, AVX2, AVX512)),

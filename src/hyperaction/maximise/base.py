@@ -12,7 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise.masks import allowed, per_output
@@ -38,11 +38,17 @@ class Problem(eqx.Module):
         would add up to NaN; minus infinity forbids.
         """
         weights = self.mixer.weights(self.hypergraph.num_edges)
-        weighted = self.outputs * weights[self.hypergraph.edge_of_output]
-        most = float(jnp.finfo(weighted.dtype).max)  # type: ignore[no-untyped-call]
-        largest = most / (4 * self.hypergraph.num_edges)
-        cut = jnp.clip(weighted, -largest, largest)
-        return self.masked(jnp.where(self.outputs == -jnp.inf, -jnp.inf, cut))
+        forbidden = self.masked(self.outputs) == -jnp.inf
+        # Zeros there, so that gradients of the weights see no infinity or NaN.
+        outputs = jnp.where(forbidden, 0.0, self.outputs)
+        weighted = outputs * weights[self.hypergraph.edge_of_output]
+        largest = self.largest_entry(weighted.dtype)
+        return jnp.where(forbidden, -jnp.inf, jnp.clip(weighted, -largest, largest))
+
+    def largest_entry(self, dtype: Any) -> float:
+        """The number that plus infinity is cut to in tables."""
+        most = float(jnp.finfo(dtype).max)  # type: ignore[no-untyped-call]
+        return most / (4 * self.hypergraph.num_edges)
 
     def masked(self, outputs: Float[Array, "batch outputs"]) -> Float[Array, "batch outputs"]:
         """Minus infinity where the mask forbids."""
@@ -88,6 +94,36 @@ class AbstractWay(eqx.Module):
         return None
 
 
+class AbstractSoftWay(AbstractWay):
+    """A way that also knows the Boltzmann distribution of joint actions, exp(Q / temperature).
+
+    Temperatures, one per state, are at least 0; at 0 the best action has all probability.
+    """
+
+    def softens(self, mixer: AbstractMixer) -> bool:
+        """Whether it can do so under a mixer."""
+        return True
+
+    @abstractmethod
+    def soft(self, problem: Problem, temperature: Float[Array, " batch"]) -> Float[Array, " batch"]:
+        """Temperature times the log of the sum of exp(value / temperature) over all actions.
+
+        The constant of an affine mixer is left out. Differentiable in outputs and temperature.
+        """
+
+    @abstractmethod
+    def marginals(
+        self, problem: Problem, temperature: Float[Array, " batch"]
+    ) -> tuple[Float[Array, " batch"], Float[Array, "batch outputs"]]:
+        """The soft value, and the probability of every hyperedge's every entry."""
+
+    @abstractmethod
+    def sample(
+        self, problem: Problem, temperature: Float[Array, " batch"], key: PRNGKeyArray
+    ) -> Int[Array, "batch vertices"]:
+        """A joint action drawn for each state."""
+
+
 class Bounded(NamedTuple):
     """A value, its action, and a value that no action exceeds."""
 
@@ -96,10 +132,10 @@ class Bounded(NamedTuple):
     upper_bound: Float[Array, "*batch"]
 
 
-class Maximiser(eqx.Module):
+class HardMaximiser(eqx.Module):
     """Finds the joint action of the largest mixed value, for any batch of states.
 
-    Made by `maximiser`. All methods take `outputs [..., num_outputs]`, inside or outside of
+    All methods take `outputs [..., num_outputs]`, inside or outside of
     compiled code, and
 
     - `mask`, true where allowed: per hyperedge entry, `[..., num_outputs]`, or per sub-action,
@@ -183,7 +219,7 @@ class Maximiser(eqx.Module):
         candidates: Any = None,
     ) -> tuple[Float[Array, "*batch"], Int[Array, "*batch vertices"]]:
         """Each state's best action, and its value, differentiable in that action's outputs."""
-        given = _checked(self.hypergraph, outputs, mask, state, candidates)
+        given = checked(self.hypergraph, outputs, mask, state, candidates)
         value, action, _ = self._found(*given, bounded=False)
         return value, action
 
@@ -196,7 +232,7 @@ class Maximiser(eqx.Module):
         candidates: Any = None,
     ) -> Bounded:
         """Each state's best action found, its value, and an upper bound of all actions' values."""
-        given = _checked(self.hypergraph, outputs, mask, state, candidates)
+        given = checked(self.hypergraph, outputs, mask, state, candidates)
         value, action, bound = self._found(*given, bounded=True)
         assert bound is not None
         return Bounded(value, action, bound)
@@ -210,13 +246,13 @@ class Maximiser(eqx.Module):
         *,
         bounded: bool,
     ) -> tuple[Array, Array, Array | None]:
-        found = _find(self, outputs, mask, state, candidates, bounded=bounded)
+        found = find(self, outputs, mask, state, candidates, bounded=bounded)
         if not isinstance(found[0], jax.core.Tracer):
-            _check(found[0], masked=mask is not None, exact=self.exact)
+            check_values(found[0], masked=mask is not None, exact=self.exact)
         return found
 
 
-def _checked(
+def checked(
     hypergraph: Hypergraph, outputs: Any, mask: Any, state: Any, candidates: Any
 ) -> tuple[Array, Array | None, Array | None, Array | None]:
     """The arguments as arrays of the shapes that everything below relies on, or an error."""
@@ -255,9 +291,32 @@ def _over(name: str, array: Array, batch: tuple[int, ...]) -> Array:
     return jnp.broadcast_to(array, (*batch, array.shape[-1]))
 
 
+def flat_problem(
+    self: HardMaximiser,
+    outputs: Float[Array, "*batch outputs"],
+    mask: Bool[Array, "*batch outputs"] | None,
+    state: Float[Array, "*batch features"] | None,
+    candidates: Int[Array, "n vertices"] | None = None,
+    *,
+    bounded: bool = False,
+) -> Problem:
+    """The problem of all states in one batch."""
+    count = math.prod(outputs.shape[:-1])
+
+    def flat(array: Any) -> Any:
+        return None if array is None else array.reshape(count, array.shape[-1])
+
+    if not self.mixer.affine:  # Weighted sums see to it themselves.
+        finite = outputs != -jnp.inf
+        mask = finite if mask is None else mask & finite
+    return Problem(
+        self.mixer, flat(outputs), flat(mask), flat(state), candidates, self.hypergraph, bounded
+    )
+
+
 @partial(jax.jit, static_argnames="bounded")
-def _find(
-    self: Maximiser,
+def find(
+    self: HardMaximiser,
     outputs: Float[Array, "*batch outputs"],
     mask: Bool[Array, "*batch outputs"] | None,
     state: Float[Array, "*batch features"] | None,
@@ -265,19 +324,10 @@ def _find(
     *,
     bounded: bool,
 ) -> tuple[Array, Array, Array | None]:
-    """Values, actions and, if asked for, upper bounds."""
+    """Values, actions and, if asked for, upper bounds, from checked arguments."""
+    problem = flat_problem(self, outputs, mask, state, candidates, bounded=bounded)
     batch = outputs.shape[:-1]
-
-    def flat(array: Any) -> Any:
-        return None if array is None else array.reshape(math.prod(batch), array.shape[-1])
-
-    if not self.mixer.affine:  # Weighted sums see to it themselves.
-        finite = outputs != -jnp.inf
-        mask = finite if mask is None else mask & finite
-    problem = Problem(
-        self.mixer, flat(outputs), flat(mask), flat(state), candidates, self.hypergraph, bounded
-    )
-    actions, sums = _solver(self.way)(jax.lax.stop_gradient(problem))
+    actions, sums = solver(self.way)(jax.lax.stop_gradient(problem))
     values = problem.values(actions)
     # A maximum is NaN where any number is. What is forbidden does not count, not even as NaN.
     values = jnp.where(jnp.isnan(problem.masked(problem.outputs).max(axis=-1)), jnp.nan, values)
@@ -296,7 +346,7 @@ def _find(
 
 
 @lru_cache(maxsize=256)
-def _solver(way: AbstractWay) -> Callable[[Problem], Solution]:
+def solver(way: AbstractWay) -> Callable[[Problem], Solution]:
     """Solves for a way; under `jax.vmap`, as one larger batch, so that memory limits still hold."""
 
     @jax.custom_batching.custom_vmap
@@ -345,7 +395,7 @@ def _loose_bounds(problem: Problem) -> Float[Array, " batch"]:
     return jax.vmap(problem.mixer)(largest.T, problem.state)
 
 
-def _check(values: Float[Array, "*batch"], *, masked: bool, exact: bool) -> None:
+def check_values(values: Float[Array, "*batch"], *, masked: bool, exact: bool) -> None:
     """Raises for the first state that has no answer."""
     none = "the mask{} leaves no action" if exact else "no allowed action{} was found"
     checked = np.asarray(values)

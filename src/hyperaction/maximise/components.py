@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+from numpy.typing import NDArray
 
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.maximise.base import AbstractWay, Problem, Solution
-from hyperaction.mixers import Sum
+from hyperaction.maximise.base import AbstractSoftWay, AbstractWay, Problem, Solution
+from hyperaction.mixers import AbstractMixer, Sum
 
 
 class Part(NamedTuple):
@@ -27,6 +31,10 @@ class Part(NamedTuple):
             [hypergraph.sizes[vertex] for vertex in self.vertices],
             [[number[vertex] for vertex in hypergraph.edges[edge]] for edge in self.edges],
         )
+
+    def outputs(self, hypergraph: Hypergraph) -> NDArray[np.int64]:
+        """Where its hyperedges' tables are in the outputs of the whole."""
+        return np.concatenate([np.r_[hypergraph.slices[edge]] for edge in self.edges])
 
 
 @lru_cache(maxsize=64)
@@ -46,7 +54,7 @@ def parts_of(hypergraph: Hypergraph) -> tuple[Part, ...]:
     )
 
 
-class Components(AbstractWay):
+class Components(AbstractSoftWay):
     """Every part is maximised in its own way."""
 
     name: ClassVar[str] = "components"
@@ -61,20 +69,7 @@ class Components(AbstractWay):
         actions = jnp.zeros((tables.shape[0], hypergraph.num_vertices), jnp.int32)
         bounds = jnp.zeros(tables.shape[0])
         bounded = True
-        for part, way in zip(parts_of(hypergraph), self.ways, strict=True):
-            place = np.concatenate([np.r_[hypergraph.slices[edge]] for edge in part.edges])
-            # Weighted and masked already: what is left to maximise is a sum.
-            given = problem.candidates
-            candidates = None if given is None else given[:, np.array(part.vertices)]
-            alone = Problem(
-                Sum(),
-                tables[:, place],
-                None,
-                None,
-                candidates,
-                part.of(hypergraph),
-                problem.bounded,
-            )
+        for part, way, alone in self._alone(problem, tables):
             solution = way.solve(alone)
             actions = actions.at[:, np.array(part.vertices)].set(solution.actions)
             if way.exact:
@@ -89,3 +84,57 @@ class Components(AbstractWay):
         parts = zip(parts_of(hypergraph), self.ways, strict=True)
         widths = [way.width(part.of(hypergraph)) for part, way in parts]
         return max((width for width in widths if width is not None), default=None)
+
+    def softens(self, mixer: AbstractMixer) -> bool:
+        return all(isinstance(way, AbstractSoftWay) and way.softens(Sum()) for way in self.ways)
+
+    def soft(self, problem: Problem, temperature: Float[Array, " batch"]) -> Float[Array, " batch"]:
+        tables = problem.tables()
+        values = jnp.zeros(tables.shape[0], tables.dtype)
+        for _, way, alone in self._softly(problem, tables):
+            values = values + way.soft(alone, temperature)
+        return values
+
+    def marginals(
+        self, problem: Problem, temperature: Float[Array, " batch"]
+    ) -> tuple[Float[Array, " batch"], Float[Array, "batch outputs"]]:
+        marginals = tables = problem.tables()
+        values = jnp.zeros(tables.shape[0], tables.dtype)
+        for part, way, alone in self._softly(problem, tables):
+            own_values, own_marginals = way.marginals(alone, temperature)
+            values = values + own_values
+            place = part.outputs(problem.hypergraph)
+            marginals = marginals.at[:, place].set(own_marginals)
+        return values, marginals
+
+    def sample(
+        self, problem: Problem, temperature: Float[Array, " batch"], key: PRNGKeyArray
+    ) -> Int[Array, "batch vertices"]:
+        hypergraph, tables = problem.hypergraph, problem.tables()
+        actions = jnp.zeros((tables.shape[0], hypergraph.num_vertices), jnp.int32)
+        for part, way, alone in self._softly(problem, tables):
+            own_key = jax.random.fold_in(key, part.vertices[0])
+            drawn = way.sample(alone, temperature, own_key)
+            actions = actions.at[:, np.array(part.vertices)].set(drawn)
+        return actions
+
+    def _alone(
+        self, problem: Problem, tables: Float[Array, "batch outputs"]
+    ) -> Iterator[tuple[Part, AbstractWay, Problem]]:
+        """Every part, its way, and what it is to maximise."""
+        hypergraph, given = problem.hypergraph, problem.candidates
+        for part, way in zip(parts_of(hypergraph), self.ways, strict=True):
+            own = tables[:, part.outputs(hypergraph)]
+            candidates = None if given is None else given[:, np.array(part.vertices)]
+            # Weighted and masked already: what is left to maximise is a sum.
+            alone = Problem(
+                Sum(), own, None, None, candidates, part.of(hypergraph), problem.bounded
+            )
+            yield part, way, alone
+
+    def _softly(
+        self, problem: Problem, tables: Float[Array, "batch outputs"]
+    ) -> Iterator[tuple[Part, AbstractSoftWay, Problem]]:
+        for part, way, alone in self._alone(problem, tables):
+            assert isinstance(way, AbstractSoftWay)
+            yield part, way, alone

@@ -1,18 +1,27 @@
-"""Exact max-sum variable elimination, for mixers that are weighted sums."""
+"""Exact variable elimination, for mixers that are weighted sums: the best action, or all of them.
+
+Vertices leave one after the other. What they leave behind is the best that the tables which hold
+them can add up to, or, for soft values, the log-sum-exp over their sub-actions.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import ClassVar
+import operator
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from hyperaction import kernels
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.maximise.base import AbstractWay, Problem, Solution
+from hyperaction.maximise import soft_kernel
+from hyperaction.maximise.base import AbstractSoftWay, Problem, Solution
+from hyperaction.maximise.log_sum import log_sum, value_and_slope
 from hyperaction.maximise.program import (
     Step,
     best_steps,
@@ -32,8 +41,8 @@ LARGEST_MESSAGE = 2**28
 """The most entries that a table may have in JAX: a gigabyte for one state."""
 
 
-class Elimination(AbstractWay):
-    """Vertices are maximised out one after the other, by the compiled kernel."""
+class Elimination(AbstractSoftWay):
+    """Vertices are eliminated one after the other, by the compiled kernels."""
 
     name: ClassVar[str] = "elimination"
     steps: tuple[Step, ...] = eqx.field(static=True)
@@ -45,16 +54,46 @@ class Elimination(AbstractWay):
     def solve(self, problem: Problem) -> Solution:
         tables = problem.tables()
         if tables.dtype == jnp.float64:  # The kernel has single precision only.
-            order = elimination_order(problem.hypergraph)
-            return JaxElimination(cost=self.cost, order=order).solve(problem)
+            return self._twin(problem).solve(problem)
         return Solution(kernels.eliminate(tables, encoded(problem.hypergraph, self.steps)))
 
     def width(self, hypergraph: Hypergraph) -> int:
         return width_of(hypergraph, order_of(self.steps))
 
+    def soft(self, problem: Problem, temperature: Float[Array, " batch"]) -> Float[Array, " batch"]:
+        tables = problem.tables()
+        if not _serves("soft_value", tables):
+            return self._twin(problem).soft(problem, temperature)
+        return soft_kernel.soft_value(problem.hypergraph, self.steps, tables, temperature)
 
-class JaxElimination(AbstractWay):
-    """Vertices are maximised out one after the other, in JAX on any device."""
+    def marginals(
+        self, problem: Problem, temperature: Float[Array, " batch"]
+    ) -> tuple[Float[Array, " batch"], Float[Array, "batch outputs"]]:
+        tables = problem.tables()
+        if not _serves("soft_marginals", tables):
+            return self._twin(problem).marginals(problem, temperature)
+        found = soft_kernel.soft_marginals(problem.hypergraph, self.steps, tables, temperature)
+        return found[0], found[2]
+
+    def sample(
+        self, problem: Problem, temperature: Float[Array, " batch"], key: PRNGKeyArray
+    ) -> Int[Array, "batch vertices"]:
+        tables = problem.tables()
+        if not _serves("soft_sample", tables):
+            return self._twin(problem).sample(problem, temperature, key)
+        return soft_kernel.soft_sample(problem.hypergraph, self.steps, tables, temperature, key)
+
+    def _twin(self, problem: Problem) -> JaxElimination:
+        return JaxElimination(cost=self.cost, order=elimination_order(problem.hypergraph))
+
+
+def _serves(kernel: str, tables: Float[Array, "batch outputs"]) -> bool:
+    """Whether a kernel is to be used; all have single precision only."""
+    return kernels.serves(kernel) and tables.dtype == jnp.float32
+
+
+class JaxElimination(AbstractSoftWay):
+    """Vertices are eliminated one after the other, in JAX on any device."""
 
     name: ClassVar[str] = "elimination"
     order: tuple[int, ...] = eqx.field(static=True)
@@ -64,17 +103,79 @@ class JaxElimination(AbstractWay):
         return True
 
     def solve(self, problem: Problem) -> Solution:
-        hypergraph, tables = problem.hypergraph, problem.tables()
-        largest = max(message_sizes(hypergraph, self.order))
-        at_once = max(1, ENTRIES_AT_ONCE // largest)
-        if 0 < tables.shape[0] <= at_once:
-            return Solution(_eliminate(hypergraph, self.order, tables))
-        one = jax.lax.map(
-            lambda row: _eliminate(hypergraph, self.order, row[None])[0],
-            tables,
-            batch_size=at_once,
+        def best(tables: Float[Array, "batch outputs"]) -> Int[Array, "batch vertices"]:
+            messages = self._messages(problem.hypergraph, tables, lambda x, axis: x.max(axis=axis))
+            pick: Pick = lambda _, worth: jnp.argmax(worth, axis=0)  # noqa: E731
+            return _trace_back(problem.hypergraph, self.order, messages, pick)
+
+        return Solution(self._in_batches(problem, best, problem.tables()))
+
+    def soft(self, problem: Problem, temperature: Float[Array, " batch"]) -> Float[Array, " batch"]:
+        return self._soft(problem, problem.tables(), temperature)
+
+    def marginals(
+        self, problem: Problem, temperature: Float[Array, " batch"]
+    ) -> tuple[Float[Array, " batch"], Float[Array, "batch outputs"]]:
+        return value_and_slope(
+            lambda tables: self._soft(problem, tables, temperature), problem.tables()
         )
-        return Solution(one)
+
+    def sample(
+        self, problem: Problem, temperature: Float[Array, " batch"], key: PRNGKeyArray
+    ) -> Int[Array, "batch vertices"]:
+        hypergraph, tables = problem.hypergraph, problem.tables()
+
+        def draw(
+            tables: Float[Array, "batch outputs"],
+            temperature: Float[Array, " batch"],
+            keys: Key[Array, " batch"],
+        ) -> Int[Array, "batch vertices"]:
+            reduce: Reduce = lambda x, axis: log_sum(x, temperature, axis)  # noqa: E731
+            messages = self._messages(hypergraph, tables, reduce)
+
+            def pick(vertex: int, worth: Float[Array, "sub_actions batch"]) -> Int[Array, " batch"]:
+                noise = jax.vmap(
+                    lambda key: jax.random.gumbel(
+                        jax.random.fold_in(key, vertex), worth.shape[:1], worth.dtype
+                    )
+                )(keys)
+                return jnp.argmax(worth + temperature * noise.T, axis=0)
+
+            return _trace_back(hypergraph, self.order, messages, pick)
+
+        keys = jax.random.split(key, tables.shape[0])
+        return self._in_batches(problem, draw, tables, temperature, keys)
+
+    def _soft(
+        self,
+        problem: Problem,
+        tables: Float[Array, "batch outputs"],
+        temperature: Float[Array, " batch"],
+    ) -> Float[Array, " batch"]:
+        def value(
+            tables: Float[Array, "batch outputs"], temperature: Float[Array, " batch"]
+        ) -> Float[Array, " batch"]:
+            reduce: Reduce = lambda x, axis: log_sum(x, temperature, axis)  # noqa: E731
+            return self._messages(problem.hypergraph, tables, reduce).total
+
+        return self._in_batches(problem, value, tables, temperature)
+
+    def _messages(
+        self, hypergraph: Hypergraph, tables: Float[Array, "batch outputs"], reduce: Reduce
+    ) -> Messages:
+        return _messages(hypergraph, self.order, tables, reduce)
+
+    def _in_batches(self, problem: Problem, work: Callable[..., Array], *args: Array) -> Array:
+        """Works on all states at once where memory allows, else on some after the other."""
+        largest = max(message_sizes(problem.hypergraph, self.order))
+        at_once = max(1, ENTRIES_AT_ONCE // largest)
+        if 0 < args[0].shape[0] <= at_once:
+            return work(*args)
+
+        def one(row: tuple[Array, ...]) -> Array:
+            return work(*(each[None] for each in row))[0]
+
+        return jax.lax.map(one, args, batch_size=at_once)
 
     def width(self, hypergraph: Hypergraph) -> int:
         return width_of(hypergraph, self.order)
@@ -99,10 +200,26 @@ def plan_elimination(
 Factor = tuple[tuple[int, ...], Float[Array, "..."]]
 """A table with the states last, and the vertices of its other axes in increasing order."""
 
+Reduce = Callable[[Float[Array, "..."], int], Float[Array, "..."]]
+"""Takes an axis out of a table."""
 
-def _eliminate(
-    hypergraph: Hypergraph, order: tuple[int, ...], tables: Float[Array, "batch outputs"]
-) -> Int[Array, "batch vertices"]:
+Pick = Callable[[int, Float[Array, "sub_actions batch"]], Int[Array, " batch"]]
+"""A vertex's sub-action in every state, from what its sub-actions are worth."""
+
+
+class Messages(NamedTuple):
+    """The tables that each vertex was eliminated from, and what was left in the end."""
+
+    buckets: list[list[Factor]]
+    total: Float[Array, " batch"]
+
+
+def _messages(
+    hypergraph: Hypergraph,
+    order: tuple[int, ...],
+    tables: Float[Array, "batch outputs"],
+    reduce: Reduce,
+) -> Messages:
     batch = tables.shape[0]
     # States last: neighbouring numbers are then neighbouring states, which vectorise.
     columns = tables.T
@@ -116,12 +233,19 @@ def _eliminate(
         factors = [factor for factor in factors if vertex not in factor[0]]
         scope, total = _sum(hypergraph, bucket)
         axis = scope.index(vertex)
-        factors.append((scope[:axis] + scope[axis + 1 :], total.max(axis=axis)))
+        factors.append((scope[:axis] + scope[axis + 1 :], reduce(total, axis)))
         buckets.append(bucket)
+    return Messages(buckets, _sum(hypergraph, factors)[1])
+
+
+def _trace_back(
+    hypergraph: Hypergraph, order: tuple[int, ...], messages: Messages, pick: Pick
+) -> Int[Array, "batch vertices"]:
+    """An action per state, the last vertex to be eliminated picked first."""
     actions: dict[int, Int[Array, " batch"]] = {}
-    for vertex, bucket in zip(reversed(order), reversed(buckets), strict=True):
-        worth = sum(_given(hypergraph, factor, vertex, actions) for factor in bucket)
-        actions[vertex] = jnp.argmax(worth, axis=0)
+    for vertex, bucket in zip(reversed(order), reversed(messages.buckets), strict=True):
+        given = [_given(hypergraph, factor, vertex, actions) for factor in bucket]
+        actions[vertex] = pick(vertex, functools.reduce(operator.add, given))
     chosen = [actions[vertex] for vertex in range(hypergraph.num_vertices)]
     return jnp.stack(chosen, axis=-1).astype(jnp.int32)
 

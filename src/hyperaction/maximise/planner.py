@@ -8,12 +8,13 @@ from hyperaction import kernels
 from hyperaction.errors import unknown
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise import search
-from hyperaction.maximise.base import AbstractWay, Maximiser
+from hyperaction.maximise.base import AbstractWay
 from hyperaction.maximise.components import Components, parts_of
 from hyperaction.maximise.decentralised import Decentralised
 from hyperaction.maximise.elimination import plan_elimination
 from hyperaction.maximise.enumeration import Enumeration, enumeration_cost
 from hyperaction.maximise.sampling import ROUNDS, SAMPLES, Sampling
+from hyperaction.maximise.soft import Maximiser
 from hyperaction.mixers import AbstractMixer, Sum
 
 BUDGET = 3e7
