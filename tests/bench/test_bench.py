@@ -52,6 +52,7 @@ def test_the_maximise_benchmark_measures_every_case(tmp_path):
 
 
 def test_the_train_benchmark_splits_a_step(tmp_path):
+    pytest.importorskip("pybullet_envs_gymnasium")
     args = ["train", "--ranks", "1", "--steps", "20", "--repeats", "1"]
     skipped = ["--peer-steps", "0", "--overlap-steps", "0"]
     printed = bench(*args, *skipped, "--out", str(tmp_path))

@@ -125,6 +125,7 @@ def test_a_run_without_an_end_of_episodes_says_what_to_do(tmp_path, monkeypatch,
 
 @pytest.mark.parametrize("agent", ["hgqn", "ddpg"])
 def test_pybullet_runs_beside_what_was_published(agent, tmp_path, capsys):
+    pytest.importorskip("pybullet_envs_gymnasium")
     args = [
         "train", "ReacherBulletEnv-v0", "--agent", agent, "--steps", "300", "--hidden", "16", "16",
         "--learning-starts", "100", "--phase-steps", "150", "--evaluation-steps", "1",

@@ -11,11 +11,11 @@ import pytest
 SOURCE = """
 #include "xla/ffi/api/c_api.h"
 
-XLA_FFI_Error* hyperaction_adam(XLA_FFI_CallFrame* frame) {
+extern "C" XLA_FFI_Error* hyperaction_adam(XLA_FFI_CallFrame* frame) {
   for (XLA_FFI_Extension_Base* each = frame->extension_start; each; each = each->next)
     if (each->type == XLA_FFI_Extension_Metadata)
       ((XLA_FFI_Metadata_Extension*)each)->metadata->api_version.major_version = 99;
-  return 0;
+  return nullptr;
 }
 """
 
@@ -31,11 +31,11 @@ assert jax.numpy.ones(2).sum() == 2
 """
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no compiler")
+@pytest.mark.skipif(shutil.which("c++") is None, reason="there is no compiler")
 def test_a_library_for_another_interface_is_refused_in_one_line_and_jax_works(tmp_path):
-    (tmp_path / "later.c").write_text(SOURCE)
+    (tmp_path / "later.cc").write_text(SOURCE)
     include = Path(jaxlib.__file__).parent / "include"
-    build = ["cc", "-shared", "-fPIC", f"-I{include}", "-o", "_later.so", "later.c"]
+    build = ["c++", "-std=c++17", "-shared", "-fPIC", f"-I{include}", "-o", "_later.so", "later.cc"]
     subprocess.run(build, cwd=tmp_path, check=True)
     # In a process of its own: JAX has not started there.
     command = [sys.executable, "-c", CODE, str(tmp_path)]

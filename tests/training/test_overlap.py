@@ -51,6 +51,7 @@ def test_what_is_learned_does_not_depend_on_how_fast_the_environment_is(make):
 
 @pytest.mark.parametrize(("num_envs", "times"), [("1", 2), ("2", 1)])
 def test_a_run_that_is_killed_is_the_run_that_never_stopped(num_envs, times, tmp_path, monkeypatch):
+    pytest.importorskip("pybullet_envs_gymnasium")
     config = parse_train([
         "ReacherBulletEnv-v0", "--agent", "hg-rainbow", "--rank", "2", "--overlap", "--steps",
         "240", "--hidden", "8", "--learning-starts", "64", "--buffer-size", "100", "--batch-size",

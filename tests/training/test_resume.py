@@ -33,6 +33,7 @@ REACHER = [
 
 def start(out):
     """The run as a command in a process of its own, which can be killed."""
+    pytest.importorskip("pybullet_envs_gymnasium")
     command = [sys.executable, "-m", "hyperaction", *REACHER, "--out", str(out)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -44,6 +45,7 @@ def finish(process):
 
 def run_here(capsys, out, *more):
     """The same command in this process: the exit code, and what it prints."""
+    pytest.importorskip("pybullet_envs_gymnasium")
     code = main([*REACHER, "--out", str(out), *more])
     printed = capsys.readouterr()
     return code, printed.out, printed.err
