@@ -12,7 +12,7 @@ SOURCE = """
 #include "xla/ffi/api/c_api.h"
 
 extern "C" XLA_FFI_Error* hyperaction_adam(XLA_FFI_CallFrame* frame) {
-  for (XLA_FFI_Extension_Base* each = frame->extension_start; each; each = each->next)
+  for (auto* each = frame->extension_start; each; each = each->next)
     if (each->type == XLA_FFI_Extension_Metadata)
       ((XLA_FFI_Metadata_Extension*)each)->metadata->api_version.major_version = 99;
   return nullptr;
