@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given
 
 from hyperaction import Hypergraph, Sum, make_mixer, maximiser
-from hyperaction.maximise.program import (
-    _graph,
-    _least_fill,
-    best_steps,
+from hyperaction.maximise.orders import (
     elimination_order,
+    graph_of,
+    least_fill,
     least_work,
     message_sizes,
-    order_of,
 )
+from hyperaction.maximise.program import best_steps, order_of
 from tests.maximise.problems import KINDS, plan
 from tests.strategies import HAS_KERNEL, hypergraphs
 
@@ -106,7 +105,7 @@ def test_the_least_work_of_all_pairs_is_that_of_all_joint_actions():
 
 @given(hypergraphs(max_vertices=6))
 def test_the_least_fill_is_that_of_counting_every_pair(hypergraph):
-    graph = _graph(hypergraph)
+    graph = graph_of(hypergraph)
 
     def key(vertex):
         pairs = combinations(graph[vertex], 2)
@@ -114,7 +113,7 @@ def test_the_least_fill_is_that_of_counting_every_pair(hypergraph):
         size = hypergraph.sizes[vertex] * math.prod(hypergraph.sizes[v] for v in graph[vertex])
         return fill, size, vertex
 
-    assert _least_fill(hypergraph, graph) == min(graph, key=key)
+    assert least_fill(hypergraph, graph) == min(graph, key=key)
 
 
 def slow_treewidth(hypergraph):

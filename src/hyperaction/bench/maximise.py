@@ -17,6 +17,7 @@ from hyperaction.bench import treewidth
 from hyperaction.bench.clock import fastest
 from hyperaction.bench.settings import BenchMaximise
 from hyperaction.bench.soft import soft_row
+from hyperaction.errors import SettingError, unknown
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise import maximiser
 from hyperaction.maximise.elimination import Elimination
@@ -61,15 +62,19 @@ def large_cases() -> dict[str, Hypergraph]:
 
 def run(settings: BenchMaximise, say: Say) -> dict[str, list[Row]]:
     """Measures everything; rows by table."""
+    exact_cases, beyond = cases(), large_cases() if kernels.available() else {}
+    for name in settings.cases:
+        if name not in (*exact_cases, *beyond):
+            raise SettingError(f"`cases`: {unknown('case', name, (*exact_cases, *beyond))}")
     say("what the core can do")
     peak = peak_adds_per_second(settings.repeats)
     exact, soft = [], []
-    for name, hypergraph in cases().items():
+    for name, hypergraph in _chosen(exact_cases, settings).items():
         say(name)
         exact.append(_exact_row(name, hypergraph, settings, peak))
         soft.append(soft_row(name, hypergraph, settings))
     large = []
-    for name, hypergraph in large_cases().items() if kernels.available() else ():
+    for name, hypergraph in _chosen(beyond, settings).items():
         say(name)
         large += _large_rows(name, hypergraph, settings)
     say("growth")
@@ -77,6 +82,11 @@ def run(settings: BenchMaximise, say: Say) -> dict[str, list[Row]]:
     say("treewidth")
     width = treewidth.measure(settings)
     return {"exact": exact, "soft": soft, "large": large, "growth": growth, "width": width}
+
+
+def _chosen(found: dict[str, Hypergraph], settings: BenchMaximise) -> dict[str, Hypergraph]:
+    names = settings.cases or found
+    return {name: hypergraph for name, hypergraph in found.items() if name in names}
 
 
 def peak_adds_per_second(repeats: int) -> float:

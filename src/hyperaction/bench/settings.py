@@ -29,6 +29,8 @@ class BenchMaximise(Bench):
     treewidth.
     """
 
+    cases: tuple[str, ...] = ()
+    """The cases to measure, such as "Ant rank 2"; by default all."""
     states: int = 64
     """States per batch."""
     repeats: int = 15

@@ -22,16 +22,8 @@ from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise import soft_kernel
 from hyperaction.maximise.base import AbstractSoftWay, Problem, Solution
 from hyperaction.maximise.log_sum import log_sum, value_and_slope
-from hyperaction.maximise.program import (
-    Step,
-    best_steps,
-    elimination_order,
-    encoded,
-    least_work,
-    message_sizes,
-    order_of,
-    width_of,
-)
+from hyperaction.maximise.orders import elimination_order, least_work, message_sizes, width_of
+from hyperaction.maximise.program import Step, best_steps, encoded, order_of
 
 ENTRIES_AT_ONCE = 2**26
 """The most entries of one table over all states that are in flight at once in JAX."""

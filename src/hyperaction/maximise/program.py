@@ -22,15 +22,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperaction.hypergraph import Hypergraph
+from hyperaction.maximise.orders import (
+    Graph,
+    Scope,
+    graph_of,
+    least_fill,
+    message_sizes,
+    remove,
+    size_of,
+    smallest_table,
+    table_size,
+)
 
 OVERHEAD = 12
 """What one instruction costs beside its adds, in adds."""
 
 LARGEST_ARENA = 2**20
 """The most entries that a program's tables may have together: 64 MB for sixteen states."""
-
-Scope = frozenset[int]
-
 
 CACHED = 400
 """Entries of a table that stays in the first cache."""
@@ -53,15 +61,11 @@ class Step:
     conditions: bool
 
 
-Graph = dict[int, set[int]]
-"""Every vertex's neighbours: the vertices that some hyperedge joins it with."""
-
-
 def best_steps(hypergraph: Hypergraph, budget: float) -> tuple[tuple[Step, ...], float] | None:
     """The cheapest program found and its cost in adds per state, or None past the budget."""
     best: tuple[tuple[Step, ...], float] | None = None
     tried: set[tuple[Step, ...]] = set()
-    for choose in (_smallest_table, _least_fill):
+    for choose in (smallest_table, least_fill):
         largest = math.inf
         for limit in (2**power for power in (62, *range(4, 17))):
             if largest <= limit < 2**62:
@@ -88,25 +92,6 @@ def _vertices(steps: tuple[Step, ...]) -> tuple[int, ...]:
     return tuple(step.vertex for step in steps)
 
 
-def _graph(hypergraph: Hypergraph) -> Graph:
-    graph: Graph = {vertex: set() for vertex in range(hypergraph.num_vertices)}
-    for edge in hypergraph.edges:
-        for vertex in edge:
-            graph[vertex].update(edge)
-    for vertex, neighbours in graph.items():
-        neighbours.discard(vertex)
-    return graph
-
-
-def _remove(graph: Graph, vertex: int, *, join: bool) -> None:
-    """Takes a vertex out; where it is eliminated, its neighbours are joined by its message."""
-    neighbours = graph.pop(vertex)
-    for other in neighbours:
-        graph[other].discard(vertex)
-        if join:
-            graph[other].update(neighbours - {other})
-
-
 def _steps(
     hypergraph: Hypergraph,
     limit: int,
@@ -114,11 +99,11 @@ def _steps(
     budget: float,
 ) -> tuple[Step, ...]:
     """Eliminates while a message's table stays within the limit, else conditions."""
-    graph = _graph(hypergraph)
+    graph = graph_of(hypergraph)
     steps, repeated = [], 1
     while graph:
         vertex = choose(hypergraph, graph)
-        size = _table_size(hypergraph, graph, vertex)
+        size = table_size(hypergraph, graph, vertex)
         eliminates = size <= limit
         if not eliminates:
             vertex = max(graph, key=lambda v: (len(graph[v]), hypergraph.sizes[v], -v))
@@ -126,89 +111,13 @@ def _steps(
         if repeated * (size if eliminates else 1) > budget:
             raise TooCostlyError
         steps.append(Step(vertex, conditions=not eliminates))
-        _remove(graph, vertex, join=eliminates)
+        remove(graph, vertex, join=eliminates)
     return tuple(steps)
-
-
-def _size(hypergraph: Hypergraph, scope: Scope) -> int:
-    return math.prod(hypergraph.sizes[vertex] for vertex in scope)
-
-
-def _table_size(hypergraph: Hypergraph, graph: Graph, vertex: int) -> int:
-    """The entries of the table that eliminating a vertex maximises over."""
-    return hypergraph.sizes[vertex] * math.prod(hypergraph.sizes[v] for v in graph[vertex])
-
-
-def _smallest_table(hypergraph: Hypergraph, graph: Graph) -> int:
-    return min(graph, key=lambda v: (_table_size(hypergraph, graph, v), v))
-
-
-def _least_fill(hypergraph: Hypergraph, graph: Graph) -> int:
-    """The vertex whose elimination joins the fewest neighbours that were not joined before."""
-    best: tuple[float, float, int] = (math.inf, math.inf, -1)
-    # Those of few neighbours first: the others can then be left before all pairs are counted.
-    for vertex in sorted(graph, key=lambda v: len(graph[v])):
-        fill = 0
-        for other in graph[vertex]:
-            fill += len(graph[vertex] - graph[other]) - 1
-            if fill > best[0]:
-                break
-        else:
-            best = min(best, (fill, _table_size(hypergraph, graph, vertex), vertex))
-    return best[2]
-
-
-def least_work(hypergraph: Hypergraph) -> int:
-    """A number of table entries that no program can stay below.
-
-    Among any vertices, the first to be eliminated has a table over all its neighbours among them,
-    repeated for those that were conditioned on before. The densest vertices are found by taking
-    out, again and again, the one with the smallest table.
-    """
-    graph = _graph(hypergraph)
-    tables = {vertex: _table_size(hypergraph, graph, vertex) for vertex in graph}
-    largest = 0
-    while graph:
-        vertex = min(tables, key=tables.__getitem__)
-        largest = max(largest, tables.pop(vertex))
-        for other in graph[vertex]:
-            tables[other] //= hypergraph.sizes[vertex]
-        _remove(graph, vertex, join=False)
-    return largest
-
-
-def elimination_order(hypergraph: Hypergraph) -> tuple[int, ...]:
-    """An order to eliminate all vertices in: the cheaper of least fill and smallest table."""
-    orders = [
-        _vertices(_steps(hypergraph, 2**62, choose, math.inf))
-        for choose in (_least_fill, _smallest_table)
-    ]
-    return min(orders, key=lambda order: sum(message_sizes(hypergraph, order)))
-
-
-def message_sizes(hypergraph: Hypergraph, order: tuple[int, ...]) -> list[int]:
-    """The size of the table that each elimination maximises over."""
-    graph = _graph(hypergraph)
-    sizes = []
-    for vertex in order:
-        sizes.append(_table_size(hypergraph, graph, vertex))
-        _remove(graph, vertex, join=True)
-    return sizes
 
 
 def order_of(steps: tuple[Step, ...]) -> tuple[int, ...]:
     """The order in which a program eliminates vertices, those it conditions on last."""
     return _vertices(tuple(sorted(steps, key=lambda step: step.conditions)))
-
-
-def width_of(hypergraph: Hypergraph, order: tuple[int, ...]) -> int:
-    """The induced width of an order: the most neighbours that a vertex has when it goes."""
-    graph = _graph(hypergraph)
-    width = 0
-    for vertex in order:
-        width = max(width, len(graph[vertex]))
-        _remove(graph, vertex, join=True)
-    return width
 
 
 @dataclass
@@ -262,7 +171,7 @@ class _Builder:
 
     def _table(self, scope: Scope) -> Table:
         table = Table(tuple(sorted(scope, key=self.place.__getitem__)), self.arena)
-        self.arena += _size(self.hypergraph, scope)
+        self.arena += size_of(self.hypergraph, scope)
         if self.arena > LARGEST_ARENA:
             raise TooCostlyError
         return table
@@ -278,7 +187,7 @@ class _Builder:
         shift: int = 0,
     ) -> Table:
         choices = 1 if last is None else self.hypergraph.sizes[last]
-        count = _size(self.hypergraph, scope)
+        count = size_of(self.hypergraph, scope)
         self.adds += self.repeated * count * choices
         self.cost += self.repeated * (count * choices * _slowdown(count * choices) + OVERHEAD)
         if self.cost > self.budget:
@@ -295,7 +204,7 @@ class _Builder:
         for table in holding:
             scope = frozenset(table.scope) - {step.vertex}
             same = [other for other in self.tables if frozenset(other.scope) == scope]
-            shift = _size(self.hypergraph, scope)
+            shift = size_of(self.hypergraph, scope)
             added = self._emit(routine, scope, table, same[0] if same else None, shift=shift)
             if same:
                 self.tables.remove(same[0])
@@ -322,13 +231,13 @@ class _Builder:
         """The two tables whose sum is smallest, so that few adds touch the largest table."""
         scopes = [frozenset(table.scope) for table in tables]
         # The smallest table is in some best pair often enough, and looking at all pairs is slow.
-        first = min(range(len(tables)), key=lambda i: _size(self.hypergraph, scopes[i]))
+        first = min(range(len(tables)), key=lambda i: size_of(self.hypergraph, scopes[i]))
         others = [i for i in range(len(tables)) if i != first]
         second = min(
             others,
             key=lambda i: (
-                _size(self.hypergraph, scopes[first] | scopes[i]),
-                _size(self.hypergraph, scopes[i]),
+                size_of(self.hypergraph, scopes[first] | scopes[i]),
+                size_of(self.hypergraph, scopes[i]),
             ),
         )
         return tables[first], tables[second]
@@ -350,7 +259,7 @@ def adds(hypergraph: Hypergraph, steps: tuple[Step, ...]) -> int:
 
 @lru_cache(maxsize=64)
 def encoded(hypergraph: Hypergraph, steps: tuple[Step, ...]) -> NDArray[np.int32]:
-    """The program as the kernel reads it: one flat array (see native/eliminate.cc)."""
+    """The program as the kernel reads it: one flat array (see kernels/program.h)."""
     builder = _Builder(hypergraph, steps, math.inf)
     indices = _Indices(hypergraph)
     routines: list[tuple[int, ...]] = []
@@ -386,7 +295,7 @@ class _Indices:
         self.known: dict[bytes, int] = {}
 
     def encode(self, one: Instruction) -> list[int]:
-        count = _size(self.hypergraph, frozenset(one.target.scope))
+        count = size_of(self.hypergraph, frozenset(one.target.scope))
         row = [one.target.start, count, one.choices]
         row += [one.a.start, -1 if one.shift else self._place(one, one.a), one.shift]
         row += [-1, -1] if one.b is None else [one.b.start, self._place(one, one.b)]
