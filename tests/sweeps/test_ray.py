@@ -17,6 +17,14 @@ pytest.importorskip("ray")
 CELLS = ["tests.faulty-Faulty-v0/one/seed-0", "tests.faulty-Faulty-v0/one/seed-1"]
 STEPS = "4000"
 
+HEALTH = {
+    "RAY_health_check_initial_delay_ms": "1000",
+    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_timeout_ms": "5000",
+    "RAY_health_check_failure_threshold": "3",
+}
+"""A dead node is noticed within seconds instead of a minute."""
+
 CLUSTER = """
 import json, sys
 from ray.cluster_utils import Cluster
@@ -32,7 +40,7 @@ two.shutdown()
 def cluster():
     """The address of two nodes, and the processes of the second."""
     command = [sys.executable, "-c", CLUSTER]
-    environ = os.environ | {"FAULT": "slow"}  # So that both nodes are seen at work.
+    environ = os.environ | HEALTH | {"FAULT": "slow"}  # So that both nodes are seen at work.
     with subprocess.Popen(
         command,
         env=environ,
