@@ -175,10 +175,14 @@ class Checkpoints:
         self._good = kept
 
     def _remove(self, number: int, names: list[str]) -> None:
-        """Removes files of a checkpoint; its manifest last, as it tells whose they are."""
+        """Removes files of a checkpoint; its manifest last, as it tells whose they are.
+
+        What is no file, such as a directory, was put there by somebody else, and stays.
+        """
         for name in (*names, self._manifest(number).name):
-            (self.folder / f"{name}.part").unlink(missing_ok=True)
-            (self.folder / name).unlink(missing_ok=True)
+            for path in (self.folder / f"{name}.part", self.folder / name):
+                if not path.is_dir() or path.is_symlink():
+                    path.unlink(missing_ok=True)
 
     def _free_number(self, new: list[Range]) -> int:
         """The number of the next checkpoint: after all others, and not that of any other file."""
