@@ -17,7 +17,7 @@ from hyperaction.training.callbacks import Callback
 from hyperaction.training.trainer import Trainer
 
 INTERVAL = 1_000
-"""Steps between copies, at least: so seldom, they take no time that can be measured."""
+"""Steps between copies, at least."""
 
 
 class Backup(Callback):
