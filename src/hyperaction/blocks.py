@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -34,19 +34,30 @@ class Blocks(eqx.Module):
     All heads' hidden layers are one matrix product. Their output layers are stacked: heads of
     equal table size in one batched product, heads of nearly equal size padded to share one.
 
+    With quantiles, an entry's output is a distribution: output weights and biases have a leading
+    axis of them, `mean` gives the blocks of the entries' means, and `quantiles` applies a function
+    to the blocks of each quantile.
+
     Args:
         hypergraph: The hyperedges.
         features: The length of the state network's output.
         width: Hidden units per head; by default the paper's heuristic.
+        quantiles: Outputs per table entry; 1 is a value without an axis.
     """
 
     hidden: eqx.nn.Linear
-    weights: tuple[Float[Array, "_heads _table width"], ...]
-    biases: Float[Array, " outputs"]
+    weights: tuple[Float[Array, "*quantiles _heads _table width"], ...]
+    biases: Float[Array, "*quantiles outputs"]
     hypergraph: Hypergraph = eqx.field(static=True)
 
     def __init__(
-        self, hypergraph: Hypergraph, features: int, width: int | None = None, *, key: PRNGKeyArray
+        self,
+        hypergraph: Hypergraph,
+        features: int,
+        width: int | None = None,
+        *,
+        quantiles: int = 1,
+        key: PRNGKeyArray,
     ) -> None:
         width = head_width(hypergraph.num_edges) if width is None else width
         if width < 1:
@@ -58,12 +69,36 @@ class Blocks(eqx.Module):
         self.hidden = eqx.tree_at(lambda layer: layer.weight, hidden, weight)
         stacks = _stacks(hypergraph.table_sizes)
         keys = jax.random.split(weights_key, len(stacks))
+        axis = (quantiles,) if quantiles > 1 else ()
         self.weights = tuple(
-            _stacked_weights([hypergraph.table_sizes[edge] for edge in stack], width, stack_key)
+            _stacked_weights(
+                [hypergraph.table_sizes[edge] for edge in stack], width, axis, stack_key
+            )
             for stack, stack_key in zip(stacks, keys, strict=True)
         )
-        self.biases = jnp.zeros(hypergraph.num_outputs)
+        self.biases = jnp.zeros((*axis, hypergraph.num_outputs))
         self.hypergraph = hypergraph
+
+    @property
+    def mean(self) -> Blocks:
+        """The blocks whose outputs are the means of these blocks' quantiles."""
+        if self.biases.ndim == 1:
+            return self
+        means = [jnp.mean(weights, axis=0) for weights in self.weights]
+        return self._with(tuple(means), jnp.mean(self.biases, axis=0))
+
+    def quantiles(
+        self, function: Callable[[Blocks], Float[Array, "..."]]
+    ) -> Float[Array, "quantiles ..."]:
+        """What a function gives for the blocks of each quantile."""
+        if self.biases.ndim == 1:
+            return function(self)[None]
+        return jax.vmap(lambda weights, biases: function(self._with(weights, biases)))(
+            self.weights, self.biases
+        )
+
+    def _with(self, weights: Any, biases: Any) -> Blocks:
+        return eqx.tree_at(lambda blocks: (blocks.weights, blocks.biases), self, (weights, biases))
 
     def heads(self, state: Float[Array, " features"]) -> Float[Array, "heads width"]:
         """The heads' hidden units, from which all else follows: most of the work is here."""
@@ -135,13 +170,13 @@ def _rows(
 
 
 def _stacked_weights(
-    sizes: Sequence[int], width: int, key: PRNGKeyArray
-) -> Float[Array, "heads table width"]:
+    sizes: Sequence[int], width: int, axis: tuple[int, ...], key: PRNGKeyArray
+) -> Float[Array, "*quantiles heads table width"]:
     """Output weights of a stack of heads, each Xavier-uniform for its own table, zero beyond it."""
-    unit = uniform(key, (len(sizes), width, max(sizes)))
+    unit = uniform(key, (*axis, len(sizes), width, max(sizes)))
     limits = np.array([(6.0 / (width + size)) ** 0.5 for size in sizes], np.float32)
     inside = np.arange(max(sizes)) < np.array(sizes)[:, None]
-    return jnp.swapaxes(unit * (limits[:, None] * inside)[:, None, :], 1, 2)
+    return jnp.swapaxes(unit * (limits[:, None] * inside)[:, None, :], -2, -1)
 
 
 def _unpadding(table_sizes: Sequence[int], stacks: list[NDArray[np.intp]]) -> NDArray[np.intp]:

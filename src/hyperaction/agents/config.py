@@ -98,9 +98,13 @@ class Heads:
     """Each head's share of them is rounded up to a multiple of this."""
     dueling: bool = False
     """A value stream beside the centred mixed values."""
+    critics: int = 1
+    """Networks that estimate values side by side; actions are those of their mean."""
+    shared_state: bool = True
+    """Critics share the state network, instead of one each."""
 
     def __post_init__(self) -> None:
-        check(self, at_least={"total_width": 1, "width_multiple": 1})
+        check(self, at_least={"total_width": 1, "width_multiple": 1, "critics": 1})
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ class QLearningConfig(AgentConfig):
     heads: Heads = Heads()
     network: Any = part(NETWORKS, MLPNetwork())
     """The state network."""
-    objective: Any = part(OBJECTIVES, TD())
+    objective: Any = part(OBJECTIVES, TD(), kept=("double", "loss"))
     """What is learned from a transition."""
     optimiser: Any = part(OPTIMISERS, Adam())
     """What turns gradients into steps."""
@@ -132,6 +136,8 @@ class QLearningConfig(AgentConfig):
             raise SettingError(
                 "`objective` branching does not mix hyperedges: `mixer` must stay sum or mean"
             )
+        if self._covers_once and self.heads.critics > 1:
+            raise SettingError("`objective` branching takes one critic, not several: `critics` 1")
 
     @property
     def _covers_once(self) -> bool:
