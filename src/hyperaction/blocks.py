@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -18,6 +18,9 @@ from hyperaction.layers import linear, product, uniform, xavier_uniform
 
 TOTAL_WIDTH = 400
 """The paper's hidden units over all heads in physical control."""
+
+SMALL_TABLE = 8
+"""Up to this many entries, computing a whole table is faster than gathering one row of weights."""
 
 PADDING = 1.5
 """Tables share a stack when the largest is at most this many times the smallest."""
@@ -35,8 +38,8 @@ class Blocks(eqx.Module):
     equal table size in one batched product, heads of nearly equal size padded to share one.
 
     With quantiles, an entry's output is a distribution: output weights and biases have a leading
-    axis of them, `mean` gives the blocks of the entries' means, and `quantiles` applies a function
-    to the blocks of each quantile.
+    axis of them, and `mean` gives the blocks of the entries' means, on which all but `quantiles` is
+    defined.
 
     Args:
         hypergraph: The hyperedges.
@@ -85,20 +88,8 @@ class Blocks(eqx.Module):
         if self.biases.ndim == 1:
             return self
         means = [jnp.mean(weights, axis=0) for weights in self.weights]
-        return self._with(tuple(means), jnp.mean(self.biases, axis=0))
-
-    def quantiles(
-        self, function: Callable[[Blocks], Float[Array, "..."]]
-    ) -> Float[Array, "quantiles ..."]:
-        """What a function gives for the blocks of each quantile."""
-        if self.biases.ndim == 1:
-            return function(self)[None]
-        return jax.vmap(lambda weights, biases: function(self._with(weights, biases)))(
-            self.weights, self.biases
-        )
-
-    def _with(self, weights: Any, biases: Any) -> Blocks:
-        return eqx.tree_at(lambda blocks: (blocks.weights, blocks.biases), self, (weights, biases))
+        new = (tuple(means), jnp.mean(self.biases, axis=0))
+        return eqx.tree_at(lambda blocks: (blocks.weights, blocks.biases), self, new)
 
     def heads(self, state: Float[Array, " features"]) -> Float[Array, "heads width"]:
         """The heads' hidden units, from which all else follows: most of the work is here."""
@@ -128,6 +119,22 @@ class Blocks(eqx.Module):
         ]
         in_order = _take(jnp.concatenate(values), np.argsort(np.concatenate(stacks)))
         return in_order + self.biases[place]
+
+    def quantiles(
+        self, heads: Float[Array, "heads width"], action: Int[Any, " vertices"]
+    ) -> Float[Array, "quantiles edges"]:
+        """The quantiles of each hyperedge's value of one action."""
+        if self.biases.ndim == 1:
+            return self.representation(heads, action)[None]
+        place = self.hypergraph.indices(action)
+        entry = place - self.hypergraph.offsets
+        stacks = _stacks(self.hypergraph.table_sizes)
+        values = [
+            _quantiles(_take(heads, stack), weights, _take(entry, stack))
+            for stack, weights in zip(stacks, self.weights, strict=True)
+        ]
+        joined = jnp.concatenate(values, axis=-1)
+        return joined[:, np.argsort(np.concatenate(stacks))] + self.biases[:, place]
 
     def table_means(self, heads: Float[Array, "heads width"]) -> Float[Array, " edges"]:
         """The mean of each hyperedge's table, from the mean weights: no output is needed."""
@@ -167,6 +174,19 @@ def _rows(
     weights: Float[Array, "heads table width"], entry: Int[Any, " heads"]
 ) -> Float[Array, "heads width"]:
     return weights[np.arange(len(weights)), entry]
+
+
+def _quantiles(
+    heads: Float[Array, "heads width"],
+    weights: Float[Array, "quantiles heads table width"],
+    entry: Int[Any, " heads"],
+) -> Float[Array, "quantiles heads"]:
+    if weights.shape[2] <= SMALL_TABLE:
+        # All of a head's table at once, head by head: XLA's batched products take longer.
+        each = [(weights[:, n] @ heads[n])[:, entry[n]] for n in range(len(heads))]
+        return jnp.stack(each, axis=-1)
+    rows = weights[:, np.arange(len(heads)), entry]
+    return jnp.einsum("hw,qhw->qh", heads, rows)
 
 
 def _stacked_weights(

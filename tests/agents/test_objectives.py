@@ -2,6 +2,7 @@
 
 from functools import partial
 from itertools import combinations
+from operator import itemgetter
 
 import equinox as eqx
 import jax
@@ -119,9 +120,14 @@ def quantiles_of(network, observation, action):
     state = network.state_network(observation)
     heads = network.blocks.heads(state)
     place = network.hypergraph.indices(np.asarray(action))
-    rows = [
-        np.asarray(network.blocks.quantiles(lambda b: b.outputs(heads)))[:, each] for each in place
+    blocks = network.blocks
+    leaves = [
+        eqx.tree_at(lambda b: (b.weights, b.biases), blocks, jax.tree.map(itemgetter(n), both))
+        for both in [(blocks.weights, blocks.biases)]
+        for n in range(len(blocks.biases))
     ]
+    tables = np.stack([leaf.outputs(heads) for leaf in leaves])
+    rows = [tables[:, each] for each in place]
     means = np.array([row.mean() for row in rows], np.float32)
     weights = np.ones(len(rows))
     if network.mixer.affine:

@@ -110,8 +110,7 @@ class QNetwork(AbstractValueNetwork):
         """
         state = self.state_network(observation)
         heads = self.blocks.heads(state)
-        place = self.hypergraph.indices(action)
-        each = self.blocks.quantiles(lambda blocks: blocks.outputs(heads)[place])
+        each = self.blocks.quantiles(heads, action)
         mean = each.mean(axis=0)
         value = self.mixer(mean, state) + self._baseline(self.blocks.mean, heads, state)
         around = each - mean
