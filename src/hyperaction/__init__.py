@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hyperaction.agents.schedules import Linear as Linear
     from hyperaction.agents.state_networks import CNNNetwork as CNNNetwork
     from hyperaction.agents.state_networks import MLPNetwork as MLPNetwork
+    from hyperaction.agents.state_networks import ResidualNetwork as ResidualNetwork
     from hyperaction.agents.targets import Copy as Copy
     from hyperaction.agents.targets import Polyak as Polyak
     from hyperaction.api import BDQN as BDQN
@@ -74,7 +75,7 @@ _HOMES = {
     "agents.objectives": ("TD", "AbstractObjective", "Branching", "Losses", "Quantile", "Soft"),
     "agents.optimisers": ("Adam", "RMSProp"),
     "agents.schedules": ("Linear",),
-    "agents.state_networks": ("CNNNetwork", "MLPNetwork"),
+    "agents.state_networks": ("CNNNetwork", "MLPNetwork", "ResidualNetwork"),
     "agents.targets": ("Copy", "Polyak"),
     "training.callbacks": ("Callback",),
     "training.episodes": ("Episode",),

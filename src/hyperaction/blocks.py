@@ -44,11 +44,12 @@ class Blocks(eqx.Module):
     Args:
         hypergraph: The hyperedges.
         features: The length of the state network's output.
-        width: Hidden units per head; by default the paper's heuristic.
+        width: Hidden units per head; by default the paper's heuristic. 0 is none: outputs are
+            linear in the features.
         quantiles: Outputs per table entry; 1 is a value without an axis.
     """
 
-    hidden: eqx.nn.Linear
+    hidden: eqx.nn.Linear | None
     weights: tuple[Float[Array, "*quantiles _heads _table width"], ...]
     biases: Float[Array, "*quantiles outputs"]
     hypergraph: Hypergraph = eqx.field(static=True)
@@ -63,19 +64,21 @@ class Blocks(eqx.Module):
         key: PRNGKeyArray,
     ) -> None:
         width = head_width(hypergraph.num_edges) if width is None else width
-        if width < 1:
-            raise ValueError(f"a head has at least 1 hidden unit, not {width}")
+        if width < 0:
+            raise ValueError(f"a head has at least 0 hidden units, not {width}")
         hidden_key, weights_key = jax.random.split(key)
-        # One matrix, but each head is a layer of its own: its fan-out is one head's width.
-        hidden = linear(features, hypergraph.num_edges * width, key=hidden_key)
-        weight = xavier_uniform(hidden_key, hidden.weight.shape, features, width)
-        self.hidden = eqx.tree_at(lambda layer: layer.weight, hidden, weight)
+        self.hidden = None
+        if width:
+            # One matrix, but each head is a layer of its own: its fan-out is one head's width.
+            hidden = linear(features, hypergraph.num_edges * width, key=hidden_key)
+            weight = xavier_uniform(hidden_key, hidden.weight.shape, features, width)
+            self.hidden = eqx.tree_at(lambda layer: layer.weight, hidden, weight)
         stacks = _stacks(hypergraph.table_sizes)
         keys = jax.random.split(weights_key, len(stacks))
         axis = (quantiles,) if quantiles > 1 else ()
         self.weights = tuple(
             _stacked_weights(
-                [hypergraph.table_sizes[edge] for edge in stack], width, axis, stack_key
+                [hypergraph.table_sizes[edge] for edge in stack], width or features, axis, stack_key
             )
             for stack, stack_key in zip(stacks, keys, strict=True)
         )
@@ -93,6 +96,8 @@ class Blocks(eqx.Module):
 
     def heads(self, state: Float[Array, " features"]) -> Float[Array, "heads width"]:
         """The heads' hidden units, from which all else follows: most of the work is here."""
+        if self.hidden is None:
+            return jnp.broadcast_to(state, (self.hypergraph.num_edges, len(state)))
         hidden = product(self.hidden.weight, state) + self.hidden.bias
         return jax.nn.relu(hidden).reshape(self.hypergraph.num_edges, -1)
 

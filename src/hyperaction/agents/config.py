@@ -57,6 +57,10 @@ class AgentConfig(ABC):
     """Environment steps per update."""
     prioritised: bool = False
     """Sample in proportion to the square root of the last loss."""
+    priority_exponent: float = 1.0
+    """The exponent of that root (alpha)."""
+    weight_exponent: float = 0.5
+    """How far weights of the loss correct the bias of priorities (beta); 1 is in full."""
     reward_clip: float = 0.0
     """Rewards are clipped to plus and minus this for learning; 0 is no limit."""
     overlap: bool = False
@@ -68,8 +72,9 @@ class AgentConfig(ABC):
     """What the agent does besides its best."""
 
     def __post_init__(self) -> None:
+        zeros = ("reward_clip", "priority_exponent", "weight_exponent")
         ones = ("n_step", "batch_size", "buffer_size", "train_frequency")
-        check(self, at_least={**dict.fromkeys(ones, 1), "reward_clip": 0})
+        check(self, at_least={**dict.fromkeys(ones, 1), **dict.fromkeys(zeros, 0)})
         if not 0.0 <= self.discount <= 1.0:
             raise SettingError(f"`discount` must be from 0 to 1, not {self.discount}")
         for name in ("buffer_size", "learning_starts"):
@@ -93,7 +98,7 @@ class Heads:
     """The hyperedges' heads."""
 
     total_width: int = 400
-    """Hidden units over all heads, and of the value stream."""
+    """Hidden units over all heads, and of the value stream; 0: heads are linear."""
     width_multiple: int = 5
     """Each head's share of them is rounded up to a multiple of this."""
     dueling: bool = False
@@ -104,7 +109,9 @@ class Heads:
     """Critics share the state network, instead of one each."""
 
     def __post_init__(self) -> None:
-        check(self, at_least={"total_width": 1, "width_multiple": 1, "critics": 1})
+        check(self, at_least={"total_width": 0, "width_multiple": 1, "critics": 1})
+        if self.dueling and not self.total_width:
+            raise SettingError("`dueling` needs hidden units: `total_width` must be at least 1")
 
 
 @dataclass(frozen=True)

@@ -50,4 +50,28 @@ class CNNNetwork:
         return NatureCNN(observation_shape, padding=self.padding.upper(), key=key)
 
 
-NETWORKS: dict[str, type[Any]] = {"mlp": MLPNetwork, "cnn": CNNNetwork}
+@dataclass(frozen=True)
+class ResidualNetwork:
+    """Residual blocks of fully connected layers, normalised, as DecQN's."""
+
+    width: int = 512
+    """Units of every layer."""
+    num_blocks: int = 1
+    """Blocks of two layers."""
+
+    def __post_init__(self) -> None:
+        check(self, at_least={"num_blocks": 1})
+        check_sizes("width", [self.width])
+
+    def __call__(self, observation_shape: tuple[int, ...], *, key: Any) -> Any:
+        """The network for observations of this shape."""
+        from hyperaction.networks import ResidualMLP
+
+        return ResidualMLP(observation_shape, self.width, self.num_blocks, key=key)
+
+
+NETWORKS: dict[str, type[Any]] = {
+    "mlp": MLPNetwork,
+    "cnn": CNNNetwork,
+    "residual": ResidualNetwork,
+}

@@ -52,6 +52,49 @@ class MLP(eqx.Module):
         return x
 
 
+class ResidualMLP(eqx.Module):
+    """A state network of residual blocks, as DecQN's (Seyde et al., 2023).
+
+    A linear layer, then blocks: two layers with rectifiers between them, added to their input and
+    normalised. Flattens what it is given.
+
+    Args:
+        observation_shape: The shape of what it is given.
+        width: The units of every layer.
+        num_blocks: How many blocks.
+    """
+
+    first: eqx.nn.Linear
+    blocks: tuple[tuple[eqx.nn.Linear, eqx.nn.Linear, eqx.nn.LayerNorm], ...]
+    features: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        observation_shape: Sequence[int],
+        width: int = 512,
+        num_blocks: int = 1,
+        *,
+        key: PRNGKeyArray,
+    ) -> None:
+        first_key, *keys = jax.random.split(key, 1 + 2 * num_blocks)
+        self.first = linear(math.prod(observation_shape), width, key=first_key)
+        self.blocks = tuple(
+            (
+                linear(width, width, key=keys[2 * block]),
+                linear(width, width, key=keys[2 * block + 1]),
+                eqx.nn.LayerNorm(width),
+            )
+            for block in range(num_blocks)
+        )
+        self.features = width
+
+    def __call__(self, observation: Shaped[ArrayLike, "..."]) -> Float[Array, " features"]:
+        x = self.first(jnp.ravel(observation).astype(jnp.float32))
+        for inner, outer, norm in self.blocks:
+            x = norm(x + outer(jax.nn.relu(inner(x))))
+        return x
+
+
 class NatureCNN(eqx.Module):
     """The convolutional state network of DQN (Mnih et al., 2015), without its last hidden layer.
 

@@ -43,6 +43,10 @@ class ReplayConfig(Protocol):
     def reward_clip(self) -> float: ...
     @property
     def prioritised(self) -> bool: ...
+    @property
+    def priority_exponent(self) -> float: ...
+    @property
+    def weight_exponent(self) -> float: ...
 
 
 class Batch(NamedTuple):
@@ -104,7 +108,10 @@ class ReplayBuffer:
             self.ring = Ring(
                 size, shape, action_length, action_dtype, mask_length, observed.observation_dtype
             )
-        self.priorities = Priorities(size) if config.prioritised else None
+        self.priorities: Priorities | None = None
+        if config.prioritised:
+            self.priorities = Priorities(size, config.weight_exponent)
+        self._exponent = config.priority_exponent
         self._n_steps = [NStep(config.n_step, config.discount) for _ in range(num_envs)]
         self._last_encoded: list[NDArray[Any] | None] = [None] * num_envs
         """Each environment's current observation as it is stored; none where an episode begins."""
@@ -173,7 +180,8 @@ class ReplayBuffer:
     def update_priorities(self, losses: Any) -> None:
         """Takes the losses of the last batch; without priorities they do not matter."""
         if self.priorities is not None:
-            self.priorities.set(self._sampled, np.sqrt(np.asarray(losses) + MIN_LOSS))
+            roots = np.sqrt(np.asarray(losses) + MIN_LOSS)
+            self.priorities.set(self._sampled, roots**self._exponent)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the streams' entries."""

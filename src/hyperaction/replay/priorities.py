@@ -10,9 +10,15 @@ from numpy.typing import NDArray
 
 
 class Priorities:
-    """A tree of sums over the priorities of a ring's slots."""
+    """A tree of sums over the priorities of a ring's slots.
 
-    def __init__(self, capacity: int) -> None:
+    Args:
+        capacity: How many slots.
+        weight_exponent: How far weights correct the bias of sampling; 1 is in full.
+    """
+
+    def __init__(self, capacity: int, weight_exponent: float = 0.5) -> None:
+        self.weight_exponent = weight_exponent
         self.leaves = 1 << max(1, (capacity - 1).bit_length())
         self.tree = np.zeros(2 * self.leaves)
         self.largest = 1.0
@@ -60,8 +66,9 @@ class Priorities:
         return nodes - self.leaves
 
     def weights(self, slots: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Corrects the bias of sampling: 1 / sqrt(probability), the largest being one."""
-        weights = 1.0 / np.sqrt(self.tree[slots + self.leaves] / self.tree[1])
+        """Corrects the bias of sampling: 1 / probability ** exponent, the largest being one."""
+        probabilities = self.tree[slots + self.leaves] / self.tree[1]
+        weights = 1.0 / probabilities**self.weight_exponent
         return (weights / weights.max()).astype(np.float32)
 
     def state_dict(self) -> dict[str, Any]:
