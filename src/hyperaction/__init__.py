@@ -7,7 +7,10 @@ from hyperaction.version import __version__
 
 if TYPE_CHECKING:
     from hyperaction.agents.exploration import AbstractExploration as AbstractExploration
+    from hyperaction.agents.exploration import Boltzmann as Boltzmann
     from hyperaction.agents.exploration import EpsilonGreedy as EpsilonGreedy
+    from hyperaction.agents.exploration import Extended as Extended
+    from hyperaction.agents.exploration import Ordinal as Ordinal
     from hyperaction.agents.objectives import TD as TD
     from hyperaction.agents.objectives import Branching as Branching
     from hyperaction.agents.optimisers import Adam as Adam
@@ -63,7 +66,13 @@ _HOMES = {
     "blocks": ("Blocks", "head_width"),
     "networks": ("MLP", "NatureCNN", "QNetwork"),
     "api": ("BDQN", "DDPG", "DQN", "HGQN", "HGRainbow", "Rainbow"),
-    "agents.exploration": ("AbstractExploration", "EpsilonGreedy"),
+    "agents.exploration": (
+        "AbstractExploration",
+        "Boltzmann",
+        "EpsilonGreedy",
+        "Extended",
+        "Ordinal",
+    ),
     "agents.objectives": ("TD", "Branching"),
     "agents.optimisers": ("Adam", "RMSProp"),
     "agents.schedules": ("Linear",),

@@ -221,6 +221,19 @@ class QNetwork(eqx.Module):
         outputs = self.blocks.outputs(self.blocks.heads(state))
         return self.maximiser.argmax(outputs, mask=mask, state=state)
 
+    def sample(
+        self,
+        observation: Any,
+        temperature: Any,
+        key: PRNGKeyArray,
+        *,
+        mask: Bool[ArrayLike, " entries"] | None = None,
+    ) -> Int[Array, " vertices"]:
+        """An action drawn with probability proportional to exp(Q / temperature)."""
+        state = self.state_network(observation)
+        outputs = self.blocks.outputs(self.blocks.heads(state))
+        return self.maximiser.sample(outputs, temperature, key, mask=mask, state=state)
+
     def q_values(
         self, observation: Any, *, limit: int = ENUMERATION_LIMIT
     ) -> Float[Array, " actions"]:
