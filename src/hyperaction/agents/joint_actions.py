@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import jax
 import numpy as np
@@ -22,14 +23,12 @@ class JointActions(AbstractActions):
         self.hypergraph, self.sizes = hypergraph, hypergraph.sizes
         self.length = hypergraph.num_vertices
         self._sizes = np.array(self.sizes, np.int32)
-        self._drawn = jax.jit(jax.vmap(partial(random_actions, hypergraph)))
-        self._redrawn = jax.jit(partial(random_actions, hypergraph))
 
     def draw(self, rng: np.random.Generator, count: int, masks: Masks) -> NDArray[np.int32]:
         """So many actions, evenly from all that the masks allow."""
         if masks is None:
             return rng.integers(self._sizes, size=(count, self.length), dtype=np.int32)
-        actions = np.asarray(self._drawn(jax.random.split(_key(rng), count), masks))
+        actions = np.asarray(_drawn(self.hypergraph, jax.random.split(_key(rng), count), masks))
         if actions.min() < 0:
             raise ValueError("an action mask leaves no joint action in a state where one is needed")
         return actions
@@ -45,7 +44,7 @@ class JointActions(AbstractActions):
             drawn = super().redraw(rng, actions, free, None)
         else:
             given = np.where(free, -1, actions).astype(np.int32)
-            drawn = np.asarray(self._redrawn(_key(rng), masks, given=given))
+            drawn = np.asarray(_redrawn(self.hypergraph, _key(rng), masks, given))
         usable = np.minimum(actions, drawn).min(axis=1, keepdims=True) >= 0
         return np.where(usable, drawn, actions)
 
@@ -62,6 +61,16 @@ class JointActions(AbstractActions):
             fits = np.take_along_axis(masks, starts + real, axis=1)
         allowed: NDArray[np.bool_] = is_action & fits.all(axis=1)
         return allowed
+
+
+@partial(jax.jit, static_argnums=0)
+def _drawn(hypergraph: Hypergraph, keys: Any, masks: Any) -> jax.Array:
+    return jax.vmap(partial(random_actions, hypergraph))(keys, masks)
+
+
+@partial(jax.jit, static_argnums=0)
+def _redrawn(hypergraph: Hypergraph, key: Any, masks: Any, given: Any) -> jax.Array:
+    return random_actions(hypergraph, key, masks, given=given)
 
 
 def _key(rng: np.random.Generator) -> jax.Array:

@@ -121,6 +121,11 @@ class Explorer:
         self.memory = self.exploration.init(self)
 
     @property
+    def action_length(self) -> int:
+        """Numbers in an action."""
+        return self.actions.length
+
+    @property
     def steps_learned(self) -> int:
         """Steps since learning started; below 0 before."""
         return self.step - self.learning_starts

@@ -52,7 +52,7 @@ class EpsilonGreedy(AbstractExploration):
 
     def shape(self, explorer: Explorer) -> tuple[int, int]:
         """What decides whether to explore: each environment, or each of its vertices."""
-        return explorer.num_envs, explorer.actions.length if self.per_vertex else 1
+        return explorer.num_envs, explorer.action_length if self.per_vertex else 1
 
     def _choose(self, explorer: Explorer, epsilon: float) -> Actions:
         exploring = explorer.rng.random(self.shape(explorer)) < epsilon

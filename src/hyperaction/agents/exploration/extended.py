@@ -13,7 +13,7 @@ from hyperaction.agents.exploration.epsilon import EpsilonGreedy
 from hyperaction.errors import SettingError
 
 MAX_DURATION = 10_000
-"""The most steps that an action is held, as in the paper: the distribution has no longest."""
+"""The most steps that an action is held: the distribution itself has no longest."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Extended(EpsilonGreedy):
 
     exponent: float = 2.0
     """Of the zeta distribution: a duration of n steps has probability proportional to
-    n ** -exponent, up to 10,000 steps."""
+    n ** -exponent; longer ones than 10,000 are cut."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -35,26 +35,27 @@ class Extended(EpsilonGreedy):
 
     def init(self, explorer: Explorer) -> dict[str, NDArray[Any]]:
         """The actions that are held, and the steps that are left of them."""
-        actions = explorer.actions
+        shape = (explorer.num_envs, explorer.action_length)
         return {
             "left": np.zeros(self.shape(explorer), np.int64),
-            "held": np.zeros((explorer.num_envs, actions.length), actions.dtype),
+            "held": np.zeros(shape, explorer.actions.dtype),
         }
 
     def explore(self, explorer: Explorer) -> Actions:
         """Held, random and greedy actions to learn from."""
         memory, rng = explorer.memory, explorer.rng
-        left, held = memory["left"].copy(), memory["held"]
+        left = memory["left"].copy()
         begin = (rng.random(left.shape) < self.epsilon_at(explorer)) & (left == 0)
         if explorer.masks is not None and (left > 0).any():
-            left[~explorer.allows(self._held(explorer, left, held))] = 0
-        if begin.all():  # Greedy actions are not waited for.
+            left[~explorer.allows(self._others(explorer, left > 0))] = 0
+        if begin.all():
             actions = explorer.random_actions()
-        elif begin.any():
-            free = np.broadcast_to(begin, held.shape)
-            actions = explorer.redraw(self._held(explorer, left, held), free)
         else:
-            actions = self._held(explorer, left, held)
+            # Without masks, what begins needs no greedy action in its place.
+            known = (left > 0) | (begin & (explorer.masks is None))
+            actions = self._others(explorer, known)
+            if begin.any():
+                actions = explorer.redraw(actions, np.broadcast_to(begin, actions.shape))
         if begin.any():
             durations = np.minimum(rng.zipf(self.exponent, left.shape), MAX_DURATION)
             left = np.where(begin, durations, left)
@@ -66,6 +67,7 @@ class Extended(EpsilonGreedy):
         """Nothing is held."""
         explorer.memory["left"][env_index] = 0
 
-    def _held(self, explorer: Explorer, left: NDArray[np.int64], held: Actions) -> Actions:
-        """The held actions, and greedy ones where nothing is held."""
-        return held if (left > 0).all() else np.where(left > 0, held, explorer.greedy())
+    def _others(self, explorer: Explorer, held: NDArray[np.bool_]) -> Actions:
+        """The actions of the last step where they are held, and greedy ones elsewhere."""
+        last = explorer.memory["held"]
+        return last if held.all() else np.where(held, last, explorer.greedy())

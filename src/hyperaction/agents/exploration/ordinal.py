@@ -44,7 +44,7 @@ class Ordinal(AbstractExploration):
 
     def init(self, explorer: Explorer) -> dict[str, NDArray[Any]]:
         """The noise of every environment and vertex; of pink noise, a period that is used up."""
-        shape = (explorer.num_envs, explorer.actions.length)
+        shape = (explorer.num_envs, explorer.action_length)
         if self.noise == "ou":
             return {"noise": np.zeros(shape, np.float32)}
         return {
@@ -85,8 +85,8 @@ class Ordinal(AbstractExploration):
             drawn = math.sqrt(1.0 - share**2) * rng.normal(size=noise.shape)
             memory["noise"] = (share * noise + drawn).astype(np.float32)
             return memory["noise"]
-        for env_index in np.flatnonzero(memory["used"] == PERIOD):
-            noise[env_index] = pink_noise(rng, explorer.actions.length, PERIOD)
+        for env_index in np.flatnonzero(memory["used"] >= PERIOD):
+            noise[env_index] = pink_noise(rng, explorer.action_length, PERIOD)
             memory["used"][env_index] = 0
         step = memory["used"][:, None, None]
         memory["used"] = memory["used"] + 1

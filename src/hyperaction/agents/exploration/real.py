@@ -29,7 +29,7 @@ class OrnsteinUhlenbeck(AbstractExploration):
 
     def init(self, explorer: Explorer) -> dict[str, NDArray[Any]]:
         """The noise of every environment."""
-        return {"noise": np.zeros((explorer.num_envs, explorer.actions.length), np.float32)}
+        return {"noise": np.zeros((explorer.num_envs, explorer.action_length), np.float32)}
 
     def explore(self, explorer: Explorer) -> Actions:
         """The policy's actions with noise."""
