@@ -201,7 +201,7 @@ def test_only_the_settings_of_chosen_parts_are_shown(capsys):
         return help_of(capsys, lambda: parse_train(["CartPole-v1", *args, "--help"]))
 
     default, polyak = shown(), shown("--target", "polyak")
-    assert "--mixer {sum,mean,universal," in default
+    assert "--mixer {sum,mean,order-mean,universal," in default
     assert "--target.interval" in default
     assert "--target.rate" not in default
     assert "--target.interval" not in polyak
@@ -218,8 +218,8 @@ def test_only_the_settings_of_chosen_parts_are_shown(capsys):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--target.rate", "0.1"], "--target.rate does not belong to the chosen parts"),
-        (["--rate", "0.1"], "--rate does not belong to the chosen parts"),
+        (["--target", "copy", "--target.rate", "0.1"], "does not belong to the chosen parts"),
+        (["--target", "copy", "--rate", "0.1"], "--rate does not belong to the chosen parts"),
         (["--agent", "ddpg", "--orders", "1"], "--orders does not belong to the chosen parts"),
         (["--target", "polyak", "--target.interval", "9"], "does not belong to the chosen parts"),
         (["--epsilon", "0.1"], "--epsilon does not belong"),

@@ -5,15 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperaction import make_mixer
+from hyperaction import Hypergraph, make_mixer
 from hyperaction.mixers import MIXERS
 
+HYPERGRAPH = Hypergraph((2, 2, 2), [(0,), (1,), (0, 1), (0, 2), (1, 2)])
 EDGES, FEATURES = 5, 4
 
 
 def mixer_and_state(name, seed=0):
     mixer_key, state_key = jax.random.split(jax.random.key(seed))
-    mixer = make_mixer(name, num_edges=EDGES, features=FEATURES, key=mixer_key)
+    mixer = make_mixer(name, HYPERGRAPH, features=FEATURES, key=mixer_key)
     return mixer, jax.random.normal(state_key, (FEATURES,))
 
 
@@ -67,6 +68,11 @@ def test_sum_and_mean_are_what_they_say():
     np.testing.assert_allclose(values("mean", points), points.mean(axis=1))
 
 
+def test_every_order_weighs_as_much_as_any_other():
+    point = np.array([[1.0, 3.0, 10.0, 20.0, 60.0]], np.float32)
+    np.testing.assert_allclose(values("order-mean", point), [2.0 + 30.0])
+
+
 def test_qmix_depends_on_the_state():
     mixer, state = mixer_and_state("qmix")
     representation = jnp.ones(EDGES)
@@ -77,6 +83,6 @@ def test_qmix_depends_on_the_state():
 
 def test_an_unknown_mixer_is_told_the_nearest():
     with pytest.raises(ValueError, match="unknown mixer 'unversal'; did you mean 'universal'"):
-        make_mixer("unversal", num_edges=1, features=1, key=jax.random.key(0))
+        make_mixer("unversal", HYPERGRAPH, features=1, key=jax.random.key(0))
     with pytest.raises(ValueError, match="unknown mixer 'zzz'; choose from sum, "):
-        make_mixer("zzz", num_edges=1, features=1, key=jax.random.key(0))
+        make_mixer("zzz", HYPERGRAPH, features=1, key=jax.random.key(0))

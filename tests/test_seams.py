@@ -13,7 +13,7 @@ import optax
 import pytest
 from gymnasium import spaces
 
-from hyperaction import HGQN, AbstractMixer, Hypergraph, maximiser
+from hyperaction import HGQN, AbstractMixer, AbstractObjective, Hypergraph, Losses, maximiser
 from hyperaction.agents.exploration import AbstractExploration
 from hyperaction.agents.parts import CUSTOM, to_dict
 from hyperaction.maximise.base import AbstractWay, Solution
@@ -66,8 +66,8 @@ class Weighted(AbstractMixer):
         return jax.nn.softplus(self.raw)
 
 
-def make_weighted(num_edges, features, key):
-    return Weighted(jax.random.normal(key, (num_edges,)))
+def make_weighted(hypergraph, features, key):
+    return Weighted(jax.random.normal(key, (hypergraph.num_edges,)))
 
 
 @dataclass(frozen=True)
@@ -106,16 +106,16 @@ def make_linear(observation_shape, *, key):
 
 
 @dataclass(frozen=True)
-class Absolute:
+class Absolute(AbstractObjective):
     """The absolute temporal-difference error."""
 
     scale: float = 1.0
 
-    def losses(self, online, target, transition):
+    def losses(self, online, target, transition, memory):
         following = target.max(transition.next_observation, mask=transition.next_mask)
         wanted = transition.reward + transition.discount * following
         value = online(transition.observation, transition.action)
-        return self.scale * jnp.abs(jax.lax.stop_gradient(wanted) - value)[None]
+        return Losses(self.scale * jnp.abs(jax.lax.stop_gradient(wanted) - value)[None])
 
 
 def score(agent):

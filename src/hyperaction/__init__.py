@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from hyperaction.agents.exploration import Extended as Extended
     from hyperaction.agents.exploration import Ordinal as Ordinal
     from hyperaction.agents.objectives import TD as TD
+    from hyperaction.agents.objectives import AbstractObjective as AbstractObjective
     from hyperaction.agents.objectives import Branching as Branching
+    from hyperaction.agents.objectives import Losses as Losses
+    from hyperaction.agents.objectives import Quantile as Quantile
+    from hyperaction.agents.objectives import Soft as Soft
     from hyperaction.agents.optimisers import Adam as Adam
     from hyperaction.agents.optimisers import RMSProp as RMSProp
     from hyperaction.agents.schedules import Linear as Linear
@@ -39,11 +43,13 @@ if TYPE_CHECKING:
     from hyperaction.mixers import Mean as Mean
     from hyperaction.mixers import Monotonic as Monotonic
     from hyperaction.mixers import MonotonicLinear as MonotonicLinear
+    from hyperaction.mixers import OrderMean as OrderMean
     from hyperaction.mixers import QMix as QMix
     from hyperaction.mixers import Sum as Sum
     from hyperaction.mixers import Universal as Universal
     from hyperaction.mixers import make_mixer as make_mixer
     from hyperaction.networks import MLP as MLP
+    from hyperaction.networks import Ensemble as Ensemble
     from hyperaction.networks import NatureCNN as NatureCNN
     from hyperaction.networks import QNetwork as QNetwork
     from hyperaction.training.callbacks import Callback as Callback
@@ -57,6 +63,7 @@ _HOMES = {
         "Mean",
         "Monotonic",
         "MonotonicLinear",
+        "OrderMean",
         "QMix",
         "Sum",
         "Universal",
@@ -64,7 +71,7 @@ _HOMES = {
     ),
     "maximise": ("WAYS", "Maximiser", "entry_mask", "maximiser", "random_actions"),
     "blocks": ("Blocks", "head_width"),
-    "networks": ("MLP", "NatureCNN", "QNetwork"),
+    "networks": ("MLP", "Ensemble", "NatureCNN", "QNetwork"),
     "api": ("BDQN", "DDPG", "DQN", "HGQN", "HGRainbow", "Rainbow"),
     "agents.exploration": (
         "AbstractExploration",
@@ -73,7 +80,7 @@ _HOMES = {
         "Extended",
         "Ordinal",
     ),
-    "agents.objectives": ("TD", "Branching"),
+    "agents.objectives": ("TD", "AbstractObjective", "Branching", "Losses", "Quantile", "Soft"),
     "agents.optimisers": ("Adam", "RMSProp"),
     "agents.schedules": ("Linear",),
     "agents.state_networks": ("CNNNetwork", "MLPNetwork"),

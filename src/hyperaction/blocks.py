@@ -19,6 +19,9 @@ from hyperaction.layers import linear, product, uniform, xavier_uniform
 TOTAL_WIDTH = 400
 """The paper's hidden units over all heads in physical control."""
 
+SMALL_TABLE = 8
+"""Up to this many entries, computing a whole table is faster than gathering one row of weights."""
+
 PADDING = 1.5
 """Tables share a stack when the largest is at most this many times the smallest."""
 
@@ -34,19 +37,30 @@ class Blocks(eqx.Module):
     All heads' hidden layers are one matrix product. Their output layers are stacked: heads of
     equal table size in one batched product, heads of nearly equal size padded to share one.
 
+    With quantiles, an entry's output is a distribution: output weights and biases have a leading
+    axis of them, and `mean` gives the blocks of the entries' means, on which all but `quantiles` is
+    defined.
+
     Args:
         hypergraph: The hyperedges.
         features: The length of the state network's output.
         width: Hidden units per head; by default the paper's heuristic.
+        quantiles: Outputs per table entry; 1 is a value without an axis.
     """
 
     hidden: eqx.nn.Linear
-    weights: tuple[Float[Array, "_heads _table width"], ...]
-    biases: Float[Array, " outputs"]
+    weights: tuple[Float[Array, "*quantiles _heads _table width"], ...]
+    biases: Float[Array, "*quantiles outputs"]
     hypergraph: Hypergraph = eqx.field(static=True)
 
     def __init__(
-        self, hypergraph: Hypergraph, features: int, width: int | None = None, *, key: PRNGKeyArray
+        self,
+        hypergraph: Hypergraph,
+        features: int,
+        width: int | None = None,
+        *,
+        quantiles: int = 1,
+        key: PRNGKeyArray,
     ) -> None:
         width = head_width(hypergraph.num_edges) if width is None else width
         if width < 1:
@@ -58,12 +72,24 @@ class Blocks(eqx.Module):
         self.hidden = eqx.tree_at(lambda layer: layer.weight, hidden, weight)
         stacks = _stacks(hypergraph.table_sizes)
         keys = jax.random.split(weights_key, len(stacks))
+        axis = (quantiles,) if quantiles > 1 else ()
         self.weights = tuple(
-            _stacked_weights([hypergraph.table_sizes[edge] for edge in stack], width, stack_key)
+            _stacked_weights(
+                [hypergraph.table_sizes[edge] for edge in stack], width, axis, stack_key
+            )
             for stack, stack_key in zip(stacks, keys, strict=True)
         )
-        self.biases = jnp.zeros(hypergraph.num_outputs)
+        self.biases = jnp.zeros((*axis, hypergraph.num_outputs))
         self.hypergraph = hypergraph
+
+    @property
+    def mean(self) -> Blocks:
+        """The blocks whose outputs are the means of these blocks' quantiles."""
+        if self.biases.ndim == 1:
+            return self
+        means = [jnp.mean(weights, axis=0) for weights in self.weights]
+        new = (tuple(means), jnp.mean(self.biases, axis=0))
+        return eqx.tree_at(lambda blocks: (blocks.weights, blocks.biases), self, new)
 
     def heads(self, state: Float[Array, " features"]) -> Float[Array, "heads width"]:
         """The heads' hidden units, from which all else follows: most of the work is here."""
@@ -93,6 +119,22 @@ class Blocks(eqx.Module):
         ]
         in_order = _take(jnp.concatenate(values), np.argsort(np.concatenate(stacks)))
         return in_order + self.biases[place]
+
+    def quantiles(
+        self, heads: Float[Array, "heads width"], action: Int[Any, " vertices"]
+    ) -> Float[Array, "quantiles edges"]:
+        """The quantiles of each hyperedge's value of one action."""
+        if self.biases.ndim == 1:
+            return self.representation(heads, action)[None]
+        place = self.hypergraph.indices(action)
+        entry = place - self.hypergraph.offsets
+        stacks = _stacks(self.hypergraph.table_sizes)
+        values = [
+            _quantiles(_take(heads, stack), weights, _take(entry, stack))
+            for stack, weights in zip(stacks, self.weights, strict=True)
+        ]
+        joined = jnp.concatenate(values, axis=-1)
+        return joined[:, np.argsort(np.concatenate(stacks))] + self.biases[:, place]
 
     def table_means(self, heads: Float[Array, "heads width"]) -> Float[Array, " edges"]:
         """The mean of each hyperedge's table, from the mean weights: no output is needed."""
@@ -134,14 +176,27 @@ def _rows(
     return weights[np.arange(len(weights)), entry]
 
 
+def _quantiles(
+    heads: Float[Array, "heads width"],
+    weights: Float[Array, "quantiles heads table width"],
+    entry: Int[Any, " heads"],
+) -> Float[Array, "quantiles heads"]:
+    if weights.shape[2] <= SMALL_TABLE:
+        # All of a head's table at once, head by head: XLA's batched products take longer.
+        each = [(weights[:, n] @ heads[n])[:, entry[n]] for n in range(len(heads))]
+        return jnp.stack(each, axis=-1)
+    rows = weights[:, np.arange(len(heads)), entry]
+    return jnp.einsum("hw,qhw->qh", heads, rows)
+
+
 def _stacked_weights(
-    sizes: Sequence[int], width: int, key: PRNGKeyArray
-) -> Float[Array, "heads table width"]:
+    sizes: Sequence[int], width: int, axis: tuple[int, ...], key: PRNGKeyArray
+) -> Float[Array, "*quantiles heads table width"]:
     """Output weights of a stack of heads, each Xavier-uniform for its own table, zero beyond it."""
-    unit = uniform(key, (len(sizes), width, max(sizes)))
+    unit = uniform(key, (*axis, len(sizes), width, max(sizes)))
     limits = np.array([(6.0 / (width + size)) ** 0.5 for size in sizes], np.float32)
     inside = np.arange(max(sizes)) < np.array(sizes)[:, None]
-    return jnp.swapaxes(unit * (limits[:, None] * inside)[:, None, :], 1, 2)
+    return jnp.swapaxes(unit * (limits[:, None] * inside)[:, None, :], -2, -1)
 
 
 def _unpadding(table_sizes: Sequence[int], stacks: list[NDArray[np.intp]]) -> NDArray[np.intp]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -12,6 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from hyperaction.errors import unknown
+from hyperaction.hypergraph import Hypergraph
 from hyperaction.layers import linear
 
 
@@ -65,6 +67,29 @@ class Mean(AbstractMixer):
 
     def weights(self, num_edges: int) -> Float[Array, " edges"]:
         return jnp.full(num_edges, 1.0 / num_edges)
+
+
+class OrderMean(AbstractMixer):
+    """Q(s, a) is the mean of each order's hyperedge values, added over the orders.
+
+    However many hyperedges an order has, it weighs as much as any other.
+
+    Args:
+        orders: The order of each hyperedge.
+    """
+
+    monotonic: ClassVar[bool] = True
+    affine: ClassVar[bool] = True
+    orders: tuple[int, ...] = eqx.field(static=True)
+
+    def __call__(
+        self, representation: Float[Array, " edges"], state: Float[Array, " features"] | None = None
+    ) -> Float[Array, ""]:
+        return self.weights(len(self.orders)) @ representation
+
+    def weights(self, num_edges: int) -> Float[Array, " edges"]:
+        counts = Counter(self.orders)
+        return jnp.array([1.0 / counts[order] for order in self.orders])
 
 
 class Universal(AbstractMixer):
@@ -168,22 +193,29 @@ class QMix(AbstractMixer):
         return jnp.abs(self.out_weight(state)) @ hidden + out_bias
 
 
-MakeMixer = Callable[[int, int, PRNGKeyArray], AbstractMixer]
-"""Makes a mixer from the number of hyperedges, the number of features and a key."""
+MakeMixer = Callable[[Hypergraph, int, PRNGKeyArray], AbstractMixer]
+"""Makes a mixer from the hyperedges, the number of features and a key."""
 
 MIXERS: dict[str, MakeMixer] = {
-    "sum": lambda num_edges, features, key: Sum(),
-    "mean": lambda num_edges, features, key: Mean(),
-    "universal": lambda num_edges, features, key: Universal(num_edges, key=key),
-    "monotonic-linear": lambda num_edges, features, key: MonotonicLinear(num_edges, key=key),
-    "monotonic": lambda num_edges, features, key: Monotonic(num_edges, key=key),
-    "qmix": lambda num_edges, features, key: QMix(num_edges, features, key=key),
+    "sum": lambda hypergraph, features, key: Sum(),
+    "mean": lambda hypergraph, features, key: Mean(),
+    "order-mean": lambda hypergraph, features, key: OrderMean(
+        tuple(len(edge) for edge in hypergraph.edges)
+    ),
+    "universal": lambda hypergraph, features, key: Universal(hypergraph.num_edges, key=key),
+    "monotonic-linear": lambda hypergraph, features, key: MonotonicLinear(
+        hypergraph.num_edges, key=key
+    ),
+    "monotonic": lambda hypergraph, features, key: Monotonic(hypergraph.num_edges, key=key),
+    "qmix": lambda hypergraph, features, key: QMix(hypergraph.num_edges, features, key=key),
 }
 """The mixers that have a name."""
 
 
-def make_mixer(name: str, *, num_edges: int, features: int, key: PRNGKeyArray) -> AbstractMixer:
-    """The mixer of that name, with the paper's width where it has one."""
+def make_mixer(
+    name: str, hypergraph: Hypergraph, *, features: int, key: PRNGKeyArray
+) -> AbstractMixer:
+    """The mixer of that name for a hypergraph, with the paper's width where it has one."""
     if name not in MIXERS:
         raise ValueError(unknown("mixer", name, MIXERS))
-    return MIXERS[name](num_edges, features, key)
+    return MIXERS[name](hypergraph, features, key)

@@ -1,12 +1,17 @@
 """Objectives against slow references."""
 
 from functools import partial
+from itertools import combinations
+from operator import itemgetter
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from hyperaction.errors import SettingError
+from hyperaction.networks.ensemble import Ensemble, Identity
 from tests.agents.samples import agent_for, batch_for, init, update
 
 
@@ -108,3 +113,174 @@ def test_targets_obey_masks():
         expected = (target - taken[row]) ** 2
         np.testing.assert_allclose(info.losses[row], expected, rtol=1e-3, atol=1e-5)
         assert legal[tuple(np.asarray(chosen[row]))]
+
+
+def quantiles_of(network, observation, action):
+    """The quantiles of a return, hyperedge by hyperedge."""
+    state = network.state_network(observation)
+    heads = network.blocks.heads(state)
+    place = network.hypergraph.indices(np.asarray(action))
+    blocks = network.blocks
+    leaves = [
+        eqx.tree_at(lambda b: (b.weights, b.biases), blocks, jax.tree.map(itemgetter(n), both))
+        for both in [(blocks.weights, blocks.biases)]
+        for n in range(len(blocks.biases))
+    ]
+    tables = np.stack([leaf.outputs(heads) for leaf in leaves])
+    rows = [tables[:, each] for each in place]
+    means = np.array([row.mean() for row in rows], np.float32)
+    weights = np.ones(len(rows))
+    if network.mixer.affine:
+        weights = np.asarray(network.mixer.weights(len(rows)))
+    around = sum(w * (row - row.mean()) for w, row in zip(weights, rows, strict=True))
+    value = np.asarray(network.mixer(jnp.asarray(means), state))
+    if network.value_stream is not None:
+        table = network.blocks.mean.table_means(heads)
+        value += value_of(network, observation) - network.mixer(table, state)
+    return value + around
+
+
+def critics_of(network):
+    """Each critic as a network of its own."""
+    if not isinstance(network, Ensemble):
+        return [network]
+    count = network.members.blocks.biases.shape[0]
+    alone = [jax.tree.map(lambda leaf, n=n: leaf[n], network.members) for n in range(count)]
+    if not isinstance(network.state_network, Identity):
+        alone = [eqx.tree_at(lambda m: m.state_network, m, network.state_network) for m in alone]
+    return alone
+
+
+def best_of(network, observation):
+    """The action of the largest mean of all critics' values."""
+    values = np.mean([c.q_values(observation) for c in critics_of(network)], axis=0)
+    return network.hypergraph.all_actions()[values.argmax()]
+
+
+@pytest.mark.parametrize(
+    ("changes", "double"),
+    [
+        ({"mixer": "mean", "dueling": True}, False),
+        ({"mixer": "qmix"}, True),
+        ({"mixer": "order-mean", "critics": 3, "drop_quantiles": 2}, False),
+        ({"mixer": "monotonic-linear", "critics": 2, "shared_state": False}, True),
+    ],
+)
+def test_quantile_losses_equal_a_slow_reference(changes, double):
+    agent = agent_for(objective="quantile", quantiles=5, double=double, **changes)
+    state = init(agent)._replace(target=init(agent, 1).online)
+    batch = batch_for(agent, count=3)
+    _, info = update(agent, state, batch)
+    for row in range(3):
+        observation, following = batch.observation[row], batch.next_observation[row]
+        chosen = best_of(state.online if double else state.target, following)
+        targets = [quantiles_of(c, following, chosen) for c in critics_of(state.target)]
+        pooled = np.sort(np.concatenate(targets))
+        pooled = pooled[: len(pooled) - len(targets) * changes.get("drop_quantiles", 0)]
+        pooled = batch.reward[row] + batch.discount[row] * pooled
+        losses = []
+        for critic in critics_of(state.online):
+            own = quantiles_of(critic, observation, batch.action[row])
+            for number, quantile in enumerate(own):
+                share = (number + 0.5) / 5
+                for wanted in pooled:
+                    error = wanted - quantile
+                    size = abs(error)
+                    huber = 0.5 * error**2 if size <= 1 else size - 0.5
+                    losses.append(abs(share - (error < 0)) * huber)
+        np.testing.assert_allclose(info.losses[row], np.mean(losses), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("target_critics", ["mean", "min", "pair"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_losses_of_several_critics_equal_a_slow_reference(target_critics, shared):
+    double = shared
+    agent = agent_for(
+        critics=3, shared_state=shared, target_critics=target_critics, double=double, mixer="mean"
+    )
+    state = init(agent)._replace(target=init(agent, 1).online)
+    batch = batch_for(agent)
+    _, info = update(agent, state, batch)
+    pairs = list(combinations(range(3), 2))
+    fitting = []
+    for pair in pairs if target_critics == "pair" else [range(3)]:
+        expected = []
+        for row in range(6):
+            following = batch.next_observation[row]
+            chosen = best_of(state.online if double else state.target, following)
+            values = [float(c(following, chosen)) for c in critics_of(state.target)]
+            values = [values[each] for each in pair]
+            best = np.mean(values) if target_critics == "mean" else min(values)
+            target = batch.reward[row] + batch.discount[row] * best
+            own = [c(batch.observation[row], batch.action[row]) for c in critics_of(state.online)]
+            expected.append(np.mean([(target - value) ** 2 for value in own]))
+        fitting.append(np.allclose(info.losses, expected, rtol=1e-3, atol=1e-5))
+    assert sum(fitting) == 1
+
+
+def test_a_pair_of_critics_is_drawn_anew_for_every_update():
+    agent = agent_for(critics=4, target_critics="pair", learning_rate=1e-30)
+    state, batch = init(agent), batch_for(agent)
+    losses = set()
+    for _ in range(12):
+        state, info = update(agent, state, batch)
+        losses.add(float(info.loss))
+    assert 3 < len(losses) <= 6
+
+
+def test_an_entrys_value_is_the_mean_of_its_quantiles():
+    agent = agent_for(objective="quantile", quantiles=7, critics=2)
+    network, batch = init(agent).online, batch_for(agent)
+    values = jax.jit(jax.vmap(network))(batch.observation, batch.action)
+    quantiles = jax.jit(jax.vmap(network.quantiles))(batch.observation, batch.action)
+    assert quantiles.shape == (6, 2, 7)
+    np.testing.assert_allclose(values, quantiles.mean(axis=(1, 2)), rtol=1e-4, atol=1e-5)
+    every = jax.jit(jax.vmap(network.q_values))(batch.observation)
+    greedy = jax.jit(jax.vmap(network.greedy))(batch.observation)
+    found = network.hypergraph.all_actions()[np.asarray(every).argmax(axis=1)]
+    np.testing.assert_array_equal(greedy, found)
+
+
+@pytest.mark.parametrize("munchausen", [0.0, 0.9])
+def test_soft_losses_equal_a_slow_reference(munchausen):
+    temperature = 0.3
+    agent = agent_for(objective="soft", temperature=temperature, munchausen=munchausen)
+    state = init(agent)._replace(target=init(agent, 1).online)
+    batch = batch_for(agent)
+    _, info = update(agent, state, batch)
+    values_of = jax.jit(jax.vmap(state.target.q_values))
+    now, following = (
+        np.asarray(values_of(o), np.float64) for o in (batch.observation, batch.next_observation)
+    )
+    taken = jax.jit(jax.vmap(state.online))(batch.observation, batch.action)
+    for row in range(6):
+        soft = temperature * np.log(np.exp(following[row] / temperature).sum())
+        action = np.ravel_multi_index(batch.action[row], (3, 2))
+        log_policy = now[row] - temperature * np.log(np.exp(now[row] / temperature).sum())
+        bonus = munchausen * np.clip(log_policy[action], -1.0, 0.0)
+        target = batch.reward[row] + bonus + batch.discount[row] * soft
+        expected = (target - taken[row]) ** 2
+        np.testing.assert_allclose(info.losses[row], expected, rtol=1e-3, atol=1e-5)
+
+
+def test_the_temperature_finds_the_entropy_aimed_for():
+    agent = agent_for(
+        objective="soft", target_entropy=0.5, temperature_rate=0.05, learning_rate=1e-30
+    )
+    state, batch = init(agent), batch_for(agent)
+    for _ in range(400):
+        state, info = update(agent, state, batch)
+    np.testing.assert_allclose(info.statistics["entropy"], 0.5 * np.log(6), rtol=0.01)
+
+
+def test_parts_that_do_not_fit_together_are_refused():
+    with pytest.raises(SettingError, match="critics above 1 act by the mean of their values"):
+        init(agent_for(critics=2, mixer="universal"))
+    with pytest.raises(SettingError, match="branching takes one critic"):
+        agent_for(orders=(1,), objective="branching", critics=2)
+    with pytest.raises(SettingError, match=r"objective.drop_quantiles must be below"):
+        agent_for(objective="quantile", quantiles=5, drop_quantiles=5)
+    masked = agent_for(orders=(1,), objective="soft", munchausen=0.9)
+    batch = batch_for(masked)._replace(next_mask=jnp.ones((6, 5), bool))
+    with pytest.raises(SettingError, match="what was allowed then is not stored"):
+        update(masked, init(masked), batch)

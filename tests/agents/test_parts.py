@@ -8,7 +8,7 @@ import pytest
 
 from hyperaction.agents.config import DDPGConfig, QLearningConfig
 from hyperaction.agents.exploration import EpsilonGreedy
-from hyperaction.agents.objectives import Branching
+from hyperaction.agents.objectives import Branching, Quantile, Soft
 from hyperaction.agents.optimisers import Adam, RMSProp
 from hyperaction.agents.parts import to_dict, with_changes
 from hyperaction.agents.presets import AGENTS, PRESETS, config_for, restored
@@ -67,6 +67,15 @@ def test_changes_are_made_by_whole_names_short_names_names_of_parts_and_objects(
     assert config == QLearningConfig()
 
 
+def test_a_setting_that_only_another_part_has_chooses_it():
+    config = with_changes(QLearningConfig(), {"quantiles": 7, "target.rate": 0.5})
+    assert config.objective == Quantile(7)
+    assert config.target == Polyak(0.5)
+    double = with_changes(QLearningConfig(), {"double": True, "loss": "huber"})
+    assert with_changes(double, {"quantiles": 7}).objective == Quantile(7, double=True)
+    assert with_changes(double, {"objective": "soft"}).objective == Soft(loss="huber")
+
+
 def test_choosing_the_part_that_is_there_keeps_its_settings():
     config = with_changes(QLearningConfig(), {"target.interval": 7})
     assert with_changes(config, {"target": "copy"}).target == Copy(7)
@@ -80,8 +89,8 @@ def test_choosing_the_part_that_is_there_keeps_its_settings():
         ({"optimiser.learning_rat": 1}, "did you mean 'optimiser.learning_rate'?"),
         ({"batchsize": 1}, "unknown setting 'batchsize'; did you mean 'batch_size'?"),
         ({"objective": "dueling"}, "objective: unknown objective 'dueling'; choose from td, br"),
-        ({"rate": 0.1}, "unknown setting 'rate'"),  # It is polyak's, which was not chosen.
-        ({"target.rate": 0.1}, "unknown setting 'target.rate'"),
+        ({"target": "copy", "rate": 0.1}, "unknown setting 'rate'"),  # It is polyak's.
+        ({"target": "copy", "target.rate": 0.1}, "unknown setting 'target.rate'"),
         ({"epsilon": 0.1}, "epsilon is ambiguous; choose exploration.epsilon or optimiser.epsilon"),
     ],
     ids=str,

@@ -23,7 +23,7 @@ from tests.strategies import (
 @given(hypergraph=hypergraphs(), seed=st.integers(0, 99), name=st.sampled_from(sorted(MIXERS)))
 def test_every_mixer_is_maximised_with_and_without_masks(hypergraph, seed, name):
     mixer_key, state_key = jax.random.split(jax.random.key(seed))
-    mixer = make_mixer(name, num_edges=hypergraph.num_edges, features=3, key=mixer_key)
+    mixer = make_mixer(name, hypergraph, features=3, key=mixer_key)
     state = jax.random.normal(state_key, (3, 3))
     outputs = outputs_for(hypergraph, (3,), seed) / 10
     best = plan(hypergraph, mixer)
@@ -163,7 +163,7 @@ def test_vmap_over_mixers_is_allowed():
     keys = jax.random.split(jax.random.key(0), 4)
 
     def make(key):
-        return make_mixer("universal", num_edges=3, features=1, key=key)
+        return make_mixer("universal", hypergraph, features=1, key=key)
 
     outputs = jnp.asarray(outputs_for(hypergraph, (4, 5), 2))
     mapped = jax.vmap(lambda key, o: maximiser(hypergraph, make(key)).max(o))(keys, outputs)

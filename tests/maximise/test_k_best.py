@@ -36,7 +36,7 @@ def test_the_k_best_are_the_first_of_all_sorted(kind, hypergraph, seed, k):
 
 def test_the_first_of_the_best_is_the_maximum_under_any_mixer():
     hypergraph = Hypergraph((3, 2, 3), [(0, 1), (1, 2)])
-    mixer = make_mixer("qmix", num_edges=2, features=3, key=jax.random.key(0))
+    mixer = make_mixer("qmix", hypergraph, features=3, key=jax.random.key(0))
     best = maximiser(hypergraph, mixer)
     outputs, state = outputs_for(hypergraph, (2, 2), 4), jnp.ones((2, 2, 3))
     found = best.best(outputs, 18, state=state)

@@ -35,7 +35,7 @@ from tests.strategies import HAS_KERNEL, hypergraphs
     ],
 )
 def test_the_planner_takes_the_cheapest_exact_way_and_says_why(hypergraph, mixer, name):
-    made = make_mixer(mixer, num_edges=hypergraph.num_edges, features=2, key=jax.random.key(0))
+    made = make_mixer(mixer, hypergraph, features=2, key=jax.random.key(0))
     best = maximiser(hypergraph, made)
     assert best.name == name
     assert best.exact == (name not in ("ascent", "sampling"))
@@ -66,7 +66,9 @@ def test_ways_that_do_not_fit_are_refused_with_what_would(way, hypergraph, mixer
 
 
 def test_sums_only_ways_refuse_other_mixers():
-    mixer = make_mixer("universal", num_edges=3, features=1, key=jax.random.key(0))
+    mixer = make_mixer(
+        "universal", Hypergraph.complete((2, 2), 2), features=1, key=jax.random.key(0)
+    )
     for way in ("elimination", "components", "ascent", "branch-and-bound"):
         with pytest.raises(ValueError, match=f"{way} needs a mixer that is a weighted sum"):
             maximiser(Hypergraph.complete((2, 2), 2), mixer, way=way)

@@ -149,7 +149,7 @@ def test_searches_survive_any_numbers(way, rank):
 @pytest.mark.parametrize("name", ["sum", "universal", "monotonic"])
 def test_sampling_finds_its_way_under_masks_on_sub_actions(name):
     hypergraph = Hypergraph.complete((5,) * 9, 2)
-    mixer = make_mixer(name, num_edges=hypergraph.num_edges, features=1, key=jax.random.key(0))
+    mixer = make_mixer(name, hypergraph, features=1, key=jax.random.key(0))
     best = maximiser(hypergraph, mixer, way="sampling")
     mask = np.tile([True, True, False, False, False], 9)
     outputs = outputs_for(hypergraph, (5,), 2) / 10
@@ -178,7 +178,7 @@ def test_bounds_hold_for_tiny_values_and_where_no_action_was_found():
 
 def test_sampling_never_misses_a_candidate():
     hypergraph = Hypergraph.complete((10,) * 8, 1)
-    mixer = make_mixer("universal", num_edges=8, features=1, key=jax.random.key(0))
+    mixer = make_mixer("universal", hypergraph, features=1, key=jax.random.key(0))
     best = maximiser(hypergraph, mixer)
     assert best.name == "sampling"
     outputs = outputs_for(hypergraph, (6,), 2)

@@ -202,7 +202,7 @@ def test_works_alone_in_batches_and_under_vmap(make):
 def test_every_mixer_weighs_in(name):
     hypergraph = Hypergraph((2, 3, 2), [(0, 1), (1, 2), (1,)])
     mixer_key, state_key = jax.random.split(jax.random.key(1))
-    mixer = make_mixer(name, num_edges=3, features=2, key=mixer_key)
+    mixer = make_mixer(name, hypergraph, features=2, key=mixer_key)
     best = maximiser(hypergraph, mixer)
     outputs, state = outputs_for(hypergraph, (3,), 2) / 5, jax.random.normal(state_key, (3, 2))
     mask = np.ones((3, 7), bool)
@@ -274,7 +274,7 @@ def test_what_cannot_be_done_is_refused_in_one_line():
     dense = maximiser(Hypergraph.complete((5,) * 17, 2))
     with pytest.raises(ValueError, match=r"ascent gives no exact soft values: .*approximate=True"):
         dense.soft(np.zeros(dense.hypergraph.num_outputs), 1.0)
-    universal = make_mixer("universal", num_edges=153, features=1, key=jax.random.key(0))
+    universal = make_mixer("universal", dense.hypergraph, features=1, key=jax.random.key(0))
     mixed = maximiser(Hypergraph.complete((5,) * 17, 2), universal)
     for approximate in (False, True):
         with pytest.raises(ValueError, match=r"not a weighted sum|need a mixer that is a weighted"):

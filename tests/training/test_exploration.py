@@ -49,7 +49,7 @@ def test_joint_actions_come_as_often_as_the_exponentials_of_their_values():
 def test_a_temperature_follows_its_schedule_and_zero_is_greedy():
     agent = HGQN(Climbing(), exploration=Boltzmann(Linear(2.0, 0.0, 10)), **TINY)
     explorer = agent.agent.explorer(3, np.random.default_rng(0))
-    found = [explorer.metrics(step)["temperature"] for step in (0, 8, 13, 99)]
+    found = [explorer.metrics(step)["exploration_temperature"] for step in (0, 8, 13, 99)]
     np.testing.assert_allclose(found, [2.0, 2.0, 1.0, 0.0])
     assert explorer.inputs(13)["temperature"].tolist() == [1.0] * 3
     observations = np.linspace(-1.0, 1.0, 300, dtype=np.float32)[:, None]

@@ -20,7 +20,8 @@ class Batch(NamedTuple):
 
 
 class UpdateInfo(NamedTuple):
-    """The loss of an update, and each transition's for its priority."""
+    """The loss of an update, each transition's for its priority, and what else to log."""
 
     loss: Float[Array, ""]
     losses: Float[Array, " batch"]
+    statistics: dict[str, Float[Array, ""]] = {}  # noqa: RUF012 (never changed)

@@ -64,7 +64,9 @@ class AgentConfig(ABC):
     before that update."""
     target: Any = part(TARGETS, Copy())
     """How the target network follows the online network."""
-    exploration: AbstractExploration = part(EXPLORATIONS, EpsilonGreedy())
+    exploration: AbstractExploration = part(
+        EXPLORATIONS, EpsilonGreedy(), kept=("final", "decay_steps", "evaluation", "epsilon")
+    )
     """What the agent does besides its best."""
 
     def __post_init__(self) -> None:
@@ -98,9 +100,13 @@ class Heads:
     """Each head's share of them is rounded up to a multiple of this."""
     dueling: bool = False
     """A value stream beside the centred mixed values."""
+    critics: int = 1
+    """Networks that estimate values side by side; actions are those of their mean."""
+    shared_state: bool = True
+    """Critics share the state network, instead of one each."""
 
     def __post_init__(self) -> None:
-        check(self, at_least={"total_width": 1, "width_multiple": 1})
+        check(self, at_least={"total_width": 1, "width_multiple": 1, "critics": 1})
 
 
 @dataclass(frozen=True)
@@ -121,7 +127,7 @@ class QLearningConfig(AgentConfig):
     heads: Heads = Heads()
     network: Any = part(NETWORKS, MLPNetwork())
     """The state network."""
-    objective: Any = part(OBJECTIVES, TD())
+    objective: Any = part(OBJECTIVES, TD(), kept=("double", "loss"))
     """What is learned from a transition."""
     optimiser: Any = part(OPTIMISERS, Adam())
     """What turns gradients into steps."""
@@ -132,6 +138,8 @@ class QLearningConfig(AgentConfig):
             raise SettingError(
                 "`objective` branching does not mix hyperedges: `mixer` must stay sum or mean"
             )
+        if self._covers_once and self.heads.critics > 1:
+            raise SettingError("`objective` branching takes one critic, not several: `critics` 1")
 
     @property
     def _covers_once(self) -> bool:

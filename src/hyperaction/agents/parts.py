@@ -2,7 +2,8 @@
 
 A part is a frozen dataclass that is registered under a name (`exploration`, `optimiser` and so on
 have a registry each), or any object of the user's own that does the same. Settings of a part are
-named `part.setting`, or by `setting` alone where only one part has it.
+named `part.setting`, or by `setting` alone where only one part has it; a setting that only another
+choice of a part has chooses that one.
 """
 
 from __future__ import annotations
@@ -24,9 +25,15 @@ CUSTOM = "custom"
 """What a stored configuration has for an object of the user's own, which is not stored."""
 
 
-def part(registry: Registry, default: Any) -> Any:
-    """A field that holds a part of a registry."""
-    return field(default=default, metadata={"registry": registry})
+def part(registry: Registry, default: Any, *, kept: Sequence[str] = ()) -> Any:
+    """A field that holds a part of a registry.
+
+    Args:
+        registry: The choices.
+        default: The part by default.
+        kept: Settings that another choice takes over from the part before it, where it has them.
+    """
+    return field(default=default, metadata={"registry": registry, "kept": tuple(kept)})
 
 
 def with_changes(config: Config, changes: Mapping[str, Any]) -> Config:
@@ -36,14 +43,15 @@ def with_changes(config: Config, changes: Mapping[str, Any]) -> Config:
         config: A configuration.
         changes: Values by name. A part is given by the name of a registered one or as an object.
     """
+    changes = implied_parts(config, changes) | dict(changes)
     by_field = {each.name: each for each in fields(config)}  # type: ignore[arg-type]
     own: dict[str, Any] = {}
     of_parts: dict[str, Any] = {}
     for name, value in changes.items():
         if name not in by_field:
             of_parts[name] = value
-        elif (registry := by_field[name].metadata.get("registry")) is not None:
-            own[name] = _chosen(name, registry, getattr(config, name), value)
+        elif "registry" in by_field[name].metadata:
+            own[name] = _chosen(by_field[name], getattr(config, name), value)
         else:
             own[name] = native(value)
     groups: dict[str, dict[str, Any]] = {}
@@ -59,13 +67,46 @@ def with_changes(config: Config, changes: Mapping[str, Any]) -> Config:
     return replace(config, **own)  # type: ignore[type-var]
 
 
-def _chosen(name: str, registry: Registry, before: Any, value: Any) -> Any:
+def implied_parts(config: Any, given: Mapping[str, Any]) -> dict[str, str]:
+    """The parts that settings ask for which only one other choice of one part has.
+
+    So `quantiles` chooses the objective `quantile`, unless an objective is chosen by name, or a
+    part that is has such a setting.
+    """
+    parts = {each.name: each for each in fields(config) if "registry" in each.metadata}
+    groups = [given.get(each.name, getattr(config, each.name)) for each in fields(config)]
+    for name, each in parts.items():
+        if isinstance(given.get(name), str):
+            groups.append(each.metadata["registry"].get(given[name]))
+    present = {n for group in groups if is_dataclass(group) for n in _names(group)}
+    implied: dict[str, str] = {}
+    for name in given.keys() - {each.name for each in fields(config)}:
+        owner, _, setting = name.rpartition(".")
+        if setting in present:
+            continue
+        having = [
+            (part, choice)
+            for part, field_ in parts.items()
+            if part not in given and owner in ("", part)
+            for choice, kind in field_.metadata["registry"].items()
+            if setting in _names(kind)
+        ]
+        if len(having) == 1:
+            implied.update(having)
+    return implied
+
+
+def _chosen(each: Field[Any], before: Any, value: Any) -> Any:
     if not isinstance(value, str):
         return value
+    registry: Registry = each.metadata["registry"]
     if value not in registry:
-        raise SettingError(f"`{name}`: {unknown(name, value, registry)}")
+        raise SettingError(f"`{each.name}`: {unknown(each.name, value, registry)}")
     kind = registry[value]
-    return before if type(before) is kind else kind()
+    if type(before) is kind:
+        return before
+    kept = set(each.metadata["kept"]) & set(_names(kind))
+    return kind(**{name: getattr(before, name) for name in kept if hasattr(before, name)})
 
 
 def _owner(config: Any, own: Mapping[str, Any], name: str) -> tuple[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -15,19 +14,22 @@ from hyperaction.agents.batch import Batch, UpdateInfo
 from hyperaction.agents.config import QLearningConfig
 from hyperaction.agents.exploration import Explorer
 from hyperaction.agents.joint_actions import JointActions
+from hyperaction.agents.objectives import AbstractObjective, Losses
 from hyperaction.agents.optimisers import as_optimiser
 from hyperaction.agents.targets import with_update
 from hyperaction.blocks import head_width
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.networks import QNetwork
+from hyperaction.networks import AbstractValueNetwork, Ensemble, QNetwork
 
 
 class QLearningState(NamedTuple):
     """All that an agent learns and remembers, in one pytree."""
 
-    online: QNetwork
-    target: QNetwork
+    online: AbstractValueNetwork
+    target: AbstractValueNetwork
     optimiser: Any
+    memory: Any
+    """What the objective remembers."""
 
 
 class QLearningAgent(eqx.Module):
@@ -59,20 +61,42 @@ class QLearningAgent(eqx.Module):
 
     def init(self, key: PRNGKeyArray) -> QLearningState:
         """The initial state."""
-        state_key, network_key = jax.random.split(key)
-        config, heads = self.config, self.config.heads
-        online = QNetwork(
-            self.hypergraph,
-            config.network(self.observation_shape, key=state_key),
-            mixer=config.mixer,
-            width=head_width(self.hypergraph.num_edges, heads.total_width, heads.width_multiple),
-            dueling=heads.dueling,
-            value_width=heads.total_width,
-            key=network_key,
-        )
+        online = self._network(key)
         # A copy: updates donate the state, and a buffer can be donated once.
         target = jax.tree.map(jnp.copy, online)
-        return QLearningState(online, target, as_optimiser(config.optimiser).init(online))
+        optimiser = as_optimiser(self.config.optimiser).init(online)
+        return QLearningState(online, target, optimiser, self._objective.init(self.hypergraph))
+
+    @property
+    def _objective(self) -> AbstractObjective:
+        objective: AbstractObjective = self.config.objective
+        return objective
+
+    def _network(self, key: PRNGKeyArray) -> AbstractValueNetwork:
+        state_key, network_key = jax.random.split(key)
+        config, heads = self.config, self.config.heads
+
+        def state_network(key: PRNGKeyArray) -> Any:
+            return config.network(self.observation_shape, key=key)
+
+        def critic(state_network: Any, key: PRNGKeyArray) -> QNetwork:
+            return QNetwork(
+                self.hypergraph,
+                state_network,
+                mixer=config.mixer,
+                width=head_width(
+                    self.hypergraph.num_edges, heads.total_width, heads.width_multiple
+                ),
+                dueling=heads.dueling,
+                value_width=heads.total_width,
+                quantiles=self._objective.quantiles,
+                key=key,
+            )
+
+        if heads.critics == 1:
+            return critic(state_network(state_key), network_key)
+        shared = heads.shared_state
+        return Ensemble(critic, state_network, critics=heads.critics, shared=shared, key=key)
 
     def act(
         self,
@@ -91,24 +115,28 @@ class QLearningAgent(eqx.Module):
 
     def update(self, state: QLearningState, batch: Batch) -> tuple[QLearningState, UpdateInfo]:
         """One update on a batch."""
-        (loss, losses), gradient = jax.value_and_grad(self._loss, has_aux=True)(
-            state.online, state.target, batch
+        (loss, (losses, statistics)), gradient = jax.value_and_grad(self._loss, has_aux=True)(
+            state.online, state, batch
         )
         optimiser = as_optimiser(self.config.optimiser)
         online, optimiser_state = optimiser.update(state.online, gradient, state.optimiser)
-        state = QLearningState(online, state.target, optimiser_state)
+        memory = self._objective.update(state.memory, statistics)
+        state = QLearningState(online, state.target, optimiser_state, memory)
         if with_update(self.config.target):
             state = self.update_target(state)
-        return state, UpdateInfo(loss, losses)
+        return state, UpdateInfo(loss, losses, statistics)
 
     def update_target(self, state: QLearningState) -> QLearningState:
         """The target network follows the online network."""
         return state._replace(target=self.config.target.update(state.online, state.target))
 
     def _loss(
-        self, online: QNetwork, target: QNetwork, batch: Batch
-    ) -> tuple[Float[Array, ""], Float[Array, " batch"]]:
-        each = jax.vmap(partial(self.config.objective.losses, online, target))
-        losses = jax.vmap(jnp.mean)(each(batch._replace(weight=None)))
+        self, online: AbstractValueNetwork, state: QLearningState, batch: Batch
+    ) -> tuple[Float[Array, ""], tuple[Float[Array, " batch"], dict[str, Float[Array, ""]]]]:
+        def of_one(transition: Batch) -> Losses:
+            return self._objective.losses(online, state.target, transition, state.memory)
+
+        each = jax.vmap(of_one)(batch._replace(weight=None))
+        losses = jax.vmap(jnp.mean)(each.losses)
         weighted = losses if batch.weight is None else batch.weight * losses
-        return weighted.mean(), losses
+        return weighted.mean(), (losses, jax.tree.map(jnp.mean, each.statistics))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from hyperaction.agents.config import AgentConfig
-from hyperaction.agents.parts import to_dict, with_changes
+from hyperaction.agents.parts import implied_parts, to_dict, with_changes
 from hyperaction.agents.presets import (
     AGENTS,
     AgentName,
@@ -243,9 +243,11 @@ def _named(given: Any, flag: str, default: str) -> str:
 
 
 def _chosen_parts(config: AgentConfig, given: Any) -> dict[str, Any]:
-    """The parts that were chosen by name, such as --optimiser rmsprop."""
+    """The parts that were chosen by name, such as --optimiser rmsprop, or by their settings."""
     names = [each.name for each in fields(config) if "registry" in each.metadata]
-    return {name: given[f"--{name}"][0] for name in names if f"--{name}" in given}
+    chosen = {name: given[f"--{name}"][0] for name in names if f"--{name}" in given}
+    flags = {flag.removeprefix("--").replace("-", "_"): None for flag in given}
+    return implied_parts(config, flags | chosen) | chosen
 
 
 def run_config(out: Path) -> dict[str, Any]:

@@ -38,20 +38,30 @@ class Phase:
         """Which phase it is, and the step before its first."""
         self.episodes: list[Episode] = []
         self.losses: list[float] = []
+        self.statistics: dict[str, float] = {}
+        """What else the objective gives to log, as last read."""
         self.over = False
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything."""
-        return vars(self) | {"episodes": [list(episode) for episode in self.episodes]}
+        """Everything; of statistics, where there are any."""
+        state = vars(self) | {"episodes": [list(episode) for episode in self.episodes]}
+        return state if self.statistics else _without_statistics(state)
 
-    def state_like(self) -> dict[str, Any]:
+    def state_like(self) -> Any:
         """What a state looks like that can be loaded; see `hyperaction.runs.state`."""
-        return vars(self) | {"episodes": [[0.0, 0], ...], "losses": [0.0, ...]}
+        like = vars(self) | {"episodes": [[0.0, 0], ...], "losses": [0.0, ...]}
+        return _without_statistics(like), like | {"statistics": dict}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what `state_dict` gave."""
         vars(self).update(state)
+        given = state.get("statistics", {})
+        self.statistics = {str(name): float(value) for name, value in given.items()}
         self.episodes = [Episode(*episode) for episode in state["episodes"]]
+
+
+def _without_statistics(state: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in state.items() if name != "statistics"}
 
 
 class Trainer:
@@ -97,6 +107,7 @@ class Trainer:
         """The step at which replay was empty: learning starts so many steps later."""
         self.phase = Phase(0, 0)
         self.loss: jax.Array | None = None
+        self._statistics: dict[str, jax.Array] = {}
         self._losses: jax.Array | None = None
         """Of the last update, until replay has taken them for priorities."""
         self.totals, self.lengths = [0.0] * self.env.num_envs, [0] * self.env.num_envs
@@ -190,7 +201,7 @@ class Trainer:
         metrics = summary(self.step, self.phase.episodes) | self.explorer.metrics(self.step)
         if self.phase.losses:
             metrics["loss"] = float(np.mean(self.phase.losses))
-        return metrics
+        return metrics | self.phase.statistics
 
     def continue_from(self, tree: Any, step: int) -> None:
         """Takes over what an agent had learned by a step; replay fills up again first."""
@@ -256,7 +267,7 @@ class Trainer:
             )
         else:
             self.state, info = self.compiled.update(self.state, batch)
-        self.loss, self._losses = info.loss, info.losses
+        self.loss, self._losses, self._statistics = info
         if not overlap:
             self._finish_update()
 
@@ -271,6 +282,8 @@ class Trainer:
         if not np.isfinite(loss):
             raise DivergedError(f"the agent has diverged: its loss is {loss}")
         self.phase.losses.append(loss)
+        read = {name: float(value) for name, value in self._statistics.items()}
+        self.phase.statistics.update(read)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but replay's streams."""

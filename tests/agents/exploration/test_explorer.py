@@ -7,9 +7,11 @@ import pytest
 
 from hyperaction.agents.config import DDPGConfig
 from hyperaction.agents.exploration import Boltzmann, EpsilonGreedy, Extended, Ordinal
+from hyperaction.agents.objectives import TD
 from hyperaction.agents.parts import with_changes
-from hyperaction.agents.presets import AGENTS
+from hyperaction.agents.presets import AGENTS, config_for
 from hyperaction.agents.schedules import Linear
+from hyperaction.errors import SettingError
 from hyperaction.runs.state import check_like
 from tests.agents.samples import agent_for
 
@@ -97,3 +99,17 @@ def test_epsilon_falls_from_one_after_learning_starts():
     schedule = Linear.parse("linear:0.5:0.1:100")
     found = epsilons(with_changes(config, {"exploration.epsilon": schedule}), 0, 10_050, 10**6)
     np.testing.assert_allclose(found, [0.5, 0.3, 0.1])
+
+
+def test_another_exploration_takes_over_epsilon_and_its_settings_are_its_own():
+    changes = {"exploration": "extended", "per_vertex": True}
+    found = config_for("hgqn", "atari", changes=changes).exploration
+    assert found == Extended(final=0.01, decay_steps=250_000, per_vertex=True)
+    config = config_for("hgqn", "modern", changes={"exploration": "boltzmann", "temperature": 0.5})
+    assert config.exploration == Boltzmann(0.5)
+    assert isinstance(config.objective, TD)
+    with pytest.raises(SettingError, match="unknown setting 'final'"):
+        config_for("hgqn", "modern", changes={"exploration": "boltzmann", "final": 0.5})
+    assert config_for("hgqn", "physical", changes={"exponent": 3}).exploration == Extended(
+        exponent=3
+    )

@@ -53,8 +53,8 @@ class Boltzmann(AbstractExploration):
         return explorer.greedy()
 
     def metrics(self, explorer: Explorer) -> dict[str, float]:
-        """The temperature."""
-        return {"temperature": self.temperature_at(explorer)}
+        """The temperature; an objective may have another."""
+        return {"exploration_temperature": self.temperature_at(explorer)}
 
     def check_network(self, network: Any) -> None:
         """Refuses networks whose joint actions cannot be drawn exactly."""
