@@ -7,7 +7,10 @@ from hyperaction.version import __version__
 
 if TYPE_CHECKING:
     from hyperaction.agents.exploration import AbstractExploration as AbstractExploration
+    from hyperaction.agents.exploration import Boltzmann as Boltzmann
     from hyperaction.agents.exploration import EpsilonGreedy as EpsilonGreedy
+    from hyperaction.agents.exploration import Extended as Extended
+    from hyperaction.agents.exploration import Ordinal as Ordinal
     from hyperaction.agents.objectives import TD as TD
     from hyperaction.agents.objectives import AbstractObjective as AbstractObjective
     from hyperaction.agents.objectives import Branching as Branching
@@ -71,7 +74,13 @@ _HOMES = {
     "blocks": ("Blocks", "head_width"),
     "networks": ("MLP", "Ensemble", "NatureCNN", "QNetwork"),
     "api": ("BDQN", "DDPG", "DQN", "HGQN", "HGRainbow", "Rainbow"),
-    "agents.exploration": ("AbstractExploration", "EpsilonGreedy"),
+    "agents.exploration": (
+        "AbstractExploration",
+        "Boltzmann",
+        "EpsilonGreedy",
+        "Extended",
+        "Ordinal",
+    ),
     "agents.objectives": ("TD", "AbstractObjective", "Branching", "Losses", "Quantile", "Soft"),
     "agents.optimisers": ("Adam", "RMSProp"),
     "agents.schedules": ("Linear",),

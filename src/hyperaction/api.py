@@ -166,9 +166,10 @@ class BaseAgent:
         batch, masks, single = self._batch(observation, mask)
         if not len(batch):
             return self._no_actions(), state
-        rng = np.random.default_rng()
-        explorer = self.agent.explorer(len(batch), rng)
-        chosen = explorer.explore(self.step, masks, lambda: self._greedy(batch, masks))
+        explorer = self.agent.explorer(len(batch), np.random.default_rng())
+        chosen = explorer.explore(
+            self.step, masks, lambda: self._computed(batch, masks, explorer.inputs(self.step))
+        )
         check_actions(chosen, self.agent, masks)
         return self._as_env_actions(chosen, single), state
 
@@ -182,11 +183,14 @@ class BaseAgent:
         batch, masks, single = self._batch(observation, mask)
         if not len(batch):
             return self._no_actions()
-        chosen = check_actions(self._greedy(batch, masks), self.agent, masks)
+        chosen = check_actions(self._computed(batch, masks), self.agent, masks)
         return self._as_env_actions(chosen, single)
 
-    def _greedy(self, batch: NDArray[Any], masks: NDArray[np.bool_] | None) -> NDArray[Any]:
-        return np.asarray(self.compiled.act(self._flat_state, batch, masks))
+    def _computed(
+        self, batch: NDArray[Any], masks: NDArray[np.bool_] | None, inputs: Any = None
+    ) -> NDArray[Any]:
+        """The network's actions: greedy, or what the exploration computes from its inputs."""
+        return np.asarray(self.compiled.act(self._flat_state, batch, masks, inputs))
 
     def _as_env_actions(self, chosen: NDArray[Any], single: bool) -> Any:
         actions = [self.actions(action) for action in chosen]

@@ -43,6 +43,8 @@ def test_random_actions_are_found_where_few_are_allowed():
         random_actions(hypergraph, keys[0], jnp.zeros(hypergraph.num_outputs, bool))
     with pytest.raises(ValueError, match="a shape or masks, not both"):
         random_actions(hypergraph, keys[0], jnp.asarray(mask), shape=(5,))
+    with pytest.raises(ValueError, match="`given` is for masks"):
+        random_actions(hypergraph, keys[0], given=jnp.zeros(3, int))
     unmasked = random_actions(hypergraph, keys[0], shape=(500,))
     assert unmasked.shape == (500, 6)
     assert set(np.unique(unmasked)) == set(range(6))

@@ -68,7 +68,9 @@ class AgentConfig(ABC):
     before that update."""
     target: Any = part(TARGETS, Copy())
     """How the target network follows the online network."""
-    exploration: AbstractExploration = part(EXPLORATIONS, EpsilonGreedy())
+    exploration: AbstractExploration = part(
+        EXPLORATIONS, EpsilonGreedy(), kept=("final", "decay_steps", "evaluation", "epsilon")
+    )
     """What the agent does besides its best."""
 
     def __post_init__(self) -> None:

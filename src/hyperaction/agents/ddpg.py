@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hyperaction.agents.batch import Batch, UpdateInfo
 from hyperaction.agents.config import DDPGConfig
-from hyperaction.agents.exploration import Explorer, Masks
+from hyperaction.agents.exploration import AbstractActions, Explorer, Masks
 from hyperaction.agents.targets import with_update
 from hyperaction.losses import squared, td_target
 
@@ -84,6 +84,21 @@ class DDPGState(NamedTuple):
     optimiser: tuple[optax.OptState, optax.OptState]
 
 
+class RealActions(AbstractActions):
+    """Real numbers from -1 to 1."""
+
+    dtype = np.float32
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def draw(self, rng: np.random.Generator, count: int, masks: Masks) -> NDArray[np.float32]:
+        """So many actions, evenly."""
+        if masks is not None:
+            raise ValueError(NO_MASKS)
+        return rng.uniform(-1.0, 1.0, (count, self.length)).astype(np.float32)
+
+
 class DDPGAgent(eqx.Module):
     """The functions of a DDPG agent; its state is passed in and out."""
 
@@ -101,18 +116,10 @@ class DDPGAgent(eqx.Module):
         return Explorer(
             self.config.exploration,
             num_envs,
-            self.action_length,
+            RealActions(self.action_length),
             self.config.learning_starts,
-            self._random_actions,
             rng,
         )
-
-    def _random_actions(
-        self, rng: np.random.Generator, count: int, masks: Masks
-    ) -> NDArray[np.float32]:
-        if masks is not None:
-            raise ValueError(NO_MASKS)
-        return rng.uniform(-1.0, 1.0, (count, self.action_length)).astype(np.float32)
 
     def init(self, key: PRNGKeyArray) -> DDPGState:
         """The initial state."""
@@ -128,12 +135,21 @@ class DDPGAgent(eqx.Module):
         return DDPGState(online, target, (actor.init(online.actor), critic.init(online.critic)))
 
     def act(
-        self, state: DDPGState, observation: Num[Any, "*shape"], mask: Bool[Any, "..."] | None
+        self,
+        state: DDPGState,
+        observation: Num[Any, "*shape"],
+        mask: Bool[Any, "..."] | None,
+        inputs: Any = None,
     ) -> Float[Array, " action"]:
-        """The policy's action."""
+        """The policy's action; with inputs, what the exploration computes from them."""
         if mask is not None:
             raise ValueError(NO_MASKS)
-        return state.online.actor(observation)
+        if inputs is None:
+            return state.online.actor(observation)
+        action: Float[Array, " action"] = self.config.exploration.act(
+            state.online, observation, mask, inputs
+        )
+        return action
 
     def update(self, state: DDPGState, batch: Batch) -> tuple[DDPGState, UpdateInfo]:
         """One update of the critic and of the actor on a batch, both from the same networks."""

@@ -9,7 +9,7 @@ choice of a part has chooses that one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import Field, field, fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -67,24 +67,27 @@ def with_changes(config: Config, changes: Mapping[str, Any]) -> Config:
     return replace(config, **own)  # type: ignore[type-var]
 
 
-def implied_parts(config: Any, names: Iterable[str]) -> dict[str, str]:
+def implied_parts(config: Any, given: Mapping[str, Any]) -> dict[str, str]:
     """The parts that settings ask for which only one other choice of one part has.
 
-    So `quantiles` chooses the objective `quantile`, unless an objective is chosen by name.
+    So `quantiles` chooses the objective `quantile`, unless an objective is chosen by name, or a
+    part that is has such a setting.
     """
-    names = set(names)
     parts = {each.name: each for each in fields(config) if "registry" in each.metadata}
-    groups = [getattr(config, each.name) for each in fields(config)]
+    groups = [given.get(each.name, getattr(config, each.name)) for each in fields(config)]
+    for name, each in parts.items():
+        if isinstance(given.get(name), str):
+            groups.append(each.metadata["registry"].get(given[name]))
     present = {n for group in groups if is_dataclass(group) for n in _names(group)}
     implied: dict[str, str] = {}
-    for name in names - {each.name for each in fields(config)}:
+    for name in given.keys() - {each.name for each in fields(config)}:
         owner, _, setting = name.rpartition(".")
         if setting in present:
             continue
         having = [
             (part, choice)
             for part, field_ in parts.items()
-            if part not in names and owner in ("", part)
+            if part not in given and owner in ("", part)
             for choice, kind in field_.metadata["registry"].items()
             if setting in _names(kind)
         ]

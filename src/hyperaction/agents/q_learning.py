@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -10,17 +9,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Num, PRNGKeyArray
-from numpy.typing import NDArray
 
 from hyperaction.agents.batch import Batch, UpdateInfo
 from hyperaction.agents.config import QLearningConfig
-from hyperaction.agents.exploration import Explorer, Masks
+from hyperaction.agents.exploration import Explorer
+from hyperaction.agents.joint_actions import JointActions
 from hyperaction.agents.objectives import AbstractObjective, Losses
 from hyperaction.agents.optimisers import as_optimiser
 from hyperaction.agents.targets import with_update
 from hyperaction.blocks import head_width
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.maximise import random_actions
 from hyperaction.networks import AbstractValueNetwork, Ensemble, QNetwork
 
 
@@ -56,9 +54,8 @@ class QLearningAgent(eqx.Module):
         return Explorer(
             self.config.exploration,
             num_envs,
-            self.action_length,
+            JointActions(self.hypergraph),
             self.config.learning_starts,
-            RandomActions(self.hypergraph),
             rng,
         )
 
@@ -106,9 +103,15 @@ class QLearningAgent(eqx.Module):
         state: QLearningState,
         observation: Num[Any, "*shape"],
         mask: Bool[Any, " entries"] | None = None,
+        inputs: Any = None,
     ) -> Int[Array, " vertices"]:
-        """The greedy action."""
-        return state.online.greedy(observation, mask=mask)
+        """The greedy action; with inputs, what the exploration computes from them."""
+        if inputs is None:
+            return state.online.greedy(observation, mask=mask)
+        action: Int[Array, " vertices"] = self.config.exploration.act(
+            state.online, observation, mask, inputs
+        )
+        return action
 
     def update(self, state: QLearningState, batch: Batch) -> tuple[QLearningState, UpdateInfo]:
         """One update on a batch."""
@@ -137,21 +140,3 @@ class QLearningAgent(eqx.Module):
         losses = jax.vmap(jnp.mean)(each.losses)
         weighted = losses if batch.weight is None else batch.weight * losses
         return weighted.mean(), (losses, jax.tree.map(jnp.mean, each.statistics))
-
-
-class RandomActions:
-    """Draws joint actions, evenly from all that masks allow."""
-
-    def __init__(self, hypergraph: Hypergraph) -> None:
-        self._sizes = np.array(hypergraph.sizes, np.int32)
-        self._allowed = jax.jit(jax.vmap(partial(random_actions, hypergraph)))
-
-    def __call__(self, rng: np.random.Generator, count: int, masks: Masks) -> NDArray[np.int32]:
-        """So many actions."""
-        if masks is None:
-            return rng.integers(self._sizes, size=(count, len(self._sizes)), dtype=np.int32)
-        key = jax.random.key(int(rng.integers(2**31)))
-        actions = np.asarray(self._allowed(jax.random.split(key, count), masks))
-        if actions.min() < 0:
-            raise ValueError("an action mask leaves no joint action in a state where one is needed")
-        return actions

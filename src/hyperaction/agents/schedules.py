@@ -49,3 +49,10 @@ class Linear:
 def at(schedule: Any, step: Any) -> Any:
     """The value of a schedule, or of a constant, at a step."""
     return schedule(step) if callable(schedule) else schedule
+
+
+def check_range(name: str, value: Any, *, at_least: float) -> None:
+    """Refuses a constant or a linear schedule that is lower at any step."""
+    ends = (value.first, value.last) if isinstance(value, Linear) else (value,)
+    if min(ends) < at_least:
+        raise SettingError(f"`{name}` must be at least {at_least:g}, not {value}")

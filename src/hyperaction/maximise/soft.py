@@ -30,6 +30,11 @@ class Maximiser(HardMaximiser):
     value is the maximum, and the best action has all probability.
     """
 
+    @property
+    def softens(self) -> bool:
+        """Whether it knows the distribution exactly, under its mixer."""
+        return isinstance(self.way, AbstractSoftWay) and self.way.softens(self.mixer)
+
     def soft(
         self,
         outputs: Shaped[Any, "*batch outputs"],
@@ -136,12 +141,11 @@ class Maximiser(HardMaximiser):
         self, outputs: Any, temperature: Any, mask: Any, state: Any, *, approximate: bool = False
     ) -> tuple[Array, Array | None, Array | None, Array]:
         """The arguments as arrays of the right shapes, or an error."""
-        way = self.way
         if approximate and not self.mixer.affine:
             raise ValueError(
                 "approximate draws need a mixer that is a weighted sum: sum, mean, monotonic-linear"
             )
-        if not approximate and not (isinstance(way, AbstractSoftWay) and way.softens(self.mixer)):
+        if not approximate and not self.softens:
             raise ValueError(_refusal(self))
         outputs, mask, state, _ = checked(self.hypergraph, outputs, mask, state, None)
         return outputs, mask, state, _checked_temperature(temperature, outputs)

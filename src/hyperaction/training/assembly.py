@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 
 from hyperaction.agents.config import AgentConfig
+from hyperaction.envs.action_maps import Discretised
 from hyperaction.envs.vector import Environments
 from hyperaction.envs.wrapper import Factored
+from hyperaction.errors import SettingError
 from hyperaction.training.memory import check_agent_fits, check_fits
 
 if TYPE_CHECKING:
@@ -26,5 +28,18 @@ def assemble(
     agent = config.build(env.actions.sizes, env.observation_shape)
     # The network must fit the observations.
     state = jax.eval_shape(agent.init, jax.random.key(0))
+    check_exploration(config, env, state.online)
     check_agent_fits([(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state)])
     return agent, check_fits(config, env, agent.action_length)
+
+
+def check_exploration(config: AgentConfig, env: Environments | Factored, network: Any) -> None:
+    """Refuses an exploration that fits neither the environment's actions nor the network."""
+    exploration = config.exploration
+    if exploration.ordinal and not isinstance(env.actions, Discretised):
+        other = "ou or gaussian" if config.continuous else "epsilon-greedy or extended"
+        raise SettingError(
+            f"`exploration` ordinal adds noise to a Box action space in bins, whose sub-actions "
+            f"are numbers in order, and these actions are not; choose {other}"
+        )
+    exploration.check_network(network)

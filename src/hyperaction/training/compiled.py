@@ -46,8 +46,8 @@ class Agent(Protocol):
         """The initial state."""
         ...
 
-    def act(self, state: Any, observation: Any, mask: Any) -> jax.Array:
-        """The greedy action."""
+    def act(self, state: Any, observation: Any, mask: Any, inputs: Any = None) -> jax.Array:
+        """The greedy action; with inputs, what the exploration computes from them."""
         ...
 
     def update(self, state: Any, batch: Batch) -> tuple[Any, UpdateInfo]:
@@ -87,18 +87,19 @@ class Compiled:
     """An agent's functions, compiled once; its state is donated to those that change it."""
 
     def __init__(self, agent: Agent) -> None:
-        def act(state: FlatState, observations: Any, masks: Any) -> jax.Array:
-            return jax.vmap(agent.act, in_axes=(None, 0, 0))(state.tree, observations, masks)
+        def act(state: FlatState, observations: Any, masks: Any, inputs: Any = None) -> jax.Array:
+            each = jax.vmap(agent.act, in_axes=(None, 0, 0, 0))
+            return each(state.tree, observations, masks, inputs)
 
         def update(state: FlatState, batch: Batch) -> tuple[FlatState, UpdateInfo]:
             new, info = agent.update(state.tree, batch)
             return FlatState(new), info
 
         def update_and_act(
-            state: FlatState, batch: Batch, observations: Any, masks: Any
+            state: FlatState, batch: Batch, observations: Any, masks: Any, inputs: Any = None
         ) -> tuple[FlatState, UpdateInfo, jax.Array]:
             new, info = update(state, batch)
-            return new, info, act(new, observations, masks)
+            return new, info, act(new, observations, masks, inputs)
 
         self.init = jax.jit(lambda key: agent.init(key))
         self.act = jax.jit(act)
@@ -138,8 +139,6 @@ def check_actions(actions: NDArray[Any], agent: Agent, masks: Any) -> NDArray[An
     if (np.isfinite(actions) if is_real else actions >= 0).all():
         return actions
     if masks is not None:
-        rng = np.random.default_rng(0)
-        agent.explorer(len(masks), rng).draw_random(
-            rng, len(masks), masks
-        )  # Raises if it is those.
+        explorer = agent.explorer(len(masks), np.random.default_rng(0))
+        explorer.actions.draw(explorer.rng, len(masks), masks)  # Raises if it is those.
     raise DivergedError("the agent has diverged: its values are not finite")

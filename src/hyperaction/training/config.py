@@ -244,10 +244,10 @@ def _named(given: Any, flag: str, default: str) -> str:
 
 def _chosen_parts(config: AgentConfig, given: Any) -> dict[str, Any]:
     """The parts that were chosen by name, such as --optimiser rmsprop, or by their settings."""
-    flags = [flag.removeprefix("--").replace("-", "_") for flag in given]
     names = [each.name for each in fields(config) if "registry" in each.metadata]
     chosen = {name: given[f"--{name}"][0] for name in names if f"--{name}" in given}
-    return implied_parts(config, flags) | chosen
+    flags = {flag.removeprefix("--").replace("-", "_"): None for flag in given}
+    return implied_parts(config, flags | chosen) | chosen
 
 
 def run_config(out: Path) -> dict[str, Any]:

@@ -65,7 +65,8 @@ class Evaluator:
         env, total, length = self.env, 0.0, 0
 
         def greedy() -> NDArray[Any]:
-            return np.asarray(self.compiled.act(state, env.observation, env.mask))
+            inputs = self.explorer.evaluation_inputs()
+            return np.asarray(self.compiled.act(state, env.observation, env.mask, inputs))
 
         while not should_stop():
             actions = self.explorer.evaluate(env.mask, greedy)

@@ -112,7 +112,8 @@ class Trainer:
         """Of the last update, until replay has taken them for priorities."""
         self.totals, self.lengths = [0.0] * self.env.num_envs, [0] * self.env.num_envs
         self.next_greedy: jax.Array | None = None
-        """The greedy actions for the next step, if the last update has computed them already."""
+        """The network's actions for the next step (greedy, or computed from the explorer's inputs),
+        if the last update has computed them already."""
 
     def env_seed(self, phase: int, *, evaluation: bool = False) -> int:
         """The seed of the environment that a phase, or its evaluation, begins with."""
@@ -223,8 +224,12 @@ class Trainer:
 
     def _greedy(self) -> NDArray[Any]:
         if self.next_greedy is None:
-            self.next_greedy = self.compiled.act(self.state, self.env.observation, self.env.mask)
+            self.next_greedy = self.compiled.act(self.state, *self._observed())
         return np.asarray(self.next_greedy)
+
+    def _observed(self) -> tuple[Any, Any, Any]:
+        """What the next actions are computed from: observations, masks, the explorer's inputs."""
+        return self.env.observation, self.env.mask, self.explorer.inputs(self.step)
 
     def _learn(self, steps: range) -> None:
         """As many updates as these steps ask for, however many environments took them."""
@@ -251,15 +256,14 @@ class Trainer:
         """One update, and maybe the next greedy actions: of the new parameters, or of the old."""
         self._finish_update()
         batch = Batch(*self.replay.sample(self.config.batch_size))  # type: ignore[arg-type]
-        observed = (self.env.observation, self.env.mask)
         overlap = self.config.overlap
         if and_act and overlap:
             # Computed before the update, which then runs while the environment steps. Neither is
             # waited for: a random action needs no greedy one.
-            self.next_greedy = self.compiled.act(self.state, *observed)
+            self.next_greedy = self.compiled.act(self.state, *self._observed())
         if and_act and not overlap:
             self.state, info, self.next_greedy = self.compiled.update_and_act(
-                self.state, batch, *observed
+                self.state, batch, *self._observed()
             )
         else:
             self.state, info = self.compiled.update(self.state, batch)

@@ -1,0 +1,77 @@
+"""Joint actions as explorations draw and check them, under masks of either kind."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperaction.agents.exploration import AbstractActions, Actions, Masks
+from hyperaction.hypergraph import Hypergraph
+from hyperaction.maximise import random_actions
+
+
+class JointActions(AbstractActions):
+    """One sub-action for every vertex of a hypergraph."""
+
+    dtype = np.int32
+
+    def __init__(self, hypergraph: Hypergraph) -> None:
+        self.hypergraph, self.sizes = hypergraph, hypergraph.sizes
+        self.length = hypergraph.num_vertices
+        self._sizes = np.array(self.sizes, np.int32)
+
+    def draw(self, rng: np.random.Generator, count: int, masks: Masks) -> NDArray[np.int32]:
+        """So many actions, evenly from all that the masks allow."""
+        if masks is None:
+            return rng.integers(self._sizes, size=(count, self.length), dtype=np.int32)
+        actions = np.asarray(_drawn(self.hypergraph, jax.random.split(_key(rng), count), masks))
+        if actions.min() < 0:
+            raise ValueError("an action mask leaves no joint action in a state where one is needed")
+        return actions
+
+    def redraw(
+        self, rng: np.random.Generator, actions: Actions, free: NDArray[np.bool_], masks: Masks
+    ) -> Actions:
+        """The actions with their free vertices drawn anew, from what is allowed with the others.
+
+        An action that has a -1, which is none, stays as it is.
+        """
+        if masks is None:
+            drawn = super().redraw(rng, actions, free, None)
+        else:
+            given = np.where(free, -1, actions).astype(np.int32)
+            drawn = np.asarray(_redrawn(self.hypergraph, _key(rng), masks, given))
+        usable = np.minimum(actions, drawn).min(axis=1, keepdims=True) >= 0
+        return np.where(usable, drawn, actions)
+
+    def allows(self, actions: Actions, masks: Masks) -> NDArray[np.bool_]:
+        """Whether each is an action, and allowed by its mask."""
+        is_action: NDArray[np.bool_] = np.all(actions >= 0, axis=1)
+        if masks is None:
+            return is_action
+        real = np.where(is_action[:, None], actions, 0)
+        if masks.shape[1] == self.hypergraph.num_outputs:
+            fits = self.hypergraph.representation(masks, real)
+        else:
+            starts = np.cumsum(self._sizes) - self._sizes
+            fits = np.take_along_axis(masks, starts + real, axis=1)
+        allowed: NDArray[np.bool_] = is_action & fits.all(axis=1)
+        return allowed
+
+
+@partial(jax.jit, static_argnums=0)
+def _drawn(hypergraph: Hypergraph, keys: Any, masks: Any) -> jax.Array:
+    return jax.vmap(partial(random_actions, hypergraph))(keys, masks)
+
+
+@partial(jax.jit, static_argnums=0)
+def _redrawn(hypergraph: Hypergraph, key: Any, masks: Any, given: Any) -> jax.Array:
+    return random_actions(hypergraph, key, masks, given=given)
+
+
+def _key(rng: np.random.Generator) -> jax.Array:
+    return jax.random.key(int(rng.integers(2**31)))
