@@ -8,6 +8,7 @@ from hyperaction.version import __version__
 if TYPE_CHECKING:
     from hyperaction.agents.exploration import AbstractExploration as AbstractExploration
     from hyperaction.agents.exploration import Boltzmann as Boltzmann
+    from hyperaction.agents.exploration import Disagreement as Disagreement
     from hyperaction.agents.exploration import EpsilonGreedy as EpsilonGreedy
     from hyperaction.agents.exploration import Extended as Extended
     from hyperaction.agents.exploration import Ordinal as Ordinal
@@ -77,6 +78,7 @@ _HOMES = {
     "agents.exploration": (
         "AbstractExploration",
         "Boltzmann",
+        "Disagreement",
         "EpsilonGreedy",
         "Extended",
         "Ordinal",

@@ -1,6 +1,7 @@
 """Explorations in training: what the network computes for them, resuming, and refusals."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import gymnasium
 import jax
@@ -9,7 +10,7 @@ import pytest
 from gymnasium import spaces
 from scipy.stats import chisquare
 
-from hyperaction import DDPG, HGQN, AbstractExploration, Boltzmann, Ordinal
+from hyperaction import DDPG, HGQN, AbstractExploration, Boltzmann, Disagreement, Ordinal
 from hyperaction.agents.schedules import Linear
 from hyperaction.cli import main
 from hyperaction.errors import SettingError
@@ -82,6 +83,31 @@ def test_actions_are_computed_from_the_inputs_of_their_step(overlap):
     np.testing.assert_array_equal(actions, np.stack([steps % 2, steps // 2 % 2], axis=1))
 
 
+@pytest.mark.parametrize("by", ["bound", "critic"])
+def test_critics_that_disagree_are_followed(by):
+    agent = agent_for(critics=3, exploration=Disagreement(by=by, bonus=2.0), mixer="mean")
+    network = init(agent).online
+    explorer = agent.explorer(40, np.random.default_rng(0))
+    observation, inputs = np.array([1.0, -2.0, 0.5, 3.0], np.float32), explorer.inputs(99_999)
+    rows = np.asarray(network.critics_outputs(observation))
+    act = jax.jit(jax.vmap(partial(agent.config.exploration.act, network, observation, None)))
+    for number, action in enumerate(np.asarray(act(inputs))):
+        table = rows.mean(axis=0) + 2.0 * rows.std(axis=0)
+        if by == "critic":
+            table = rows[explorer.memory["critic"][number] % 3]
+        every = agent.hypergraph.all_actions()
+        values = agent.hypergraph.representation(table, every).sum(axis=-1)
+        np.testing.assert_array_equal(action, every[values.argmax()])
+    before = explorer.memory["critic"].copy()
+    explorer.begin_episode(7)
+    assert np.flatnonzero(before != explorer.memory["critic"]).tolist() == [7]
+
+
+def test_one_critic_disagrees_with_nobody():
+    with pytest.raises(SettingError, match="exploration disagreement needs critics of at least 2"):
+        HGQN(Counting(), exploration="disagreement", **TINY)
+
+
 def test_evaluations_are_greedy():
     agent = HGQN(Counting(), exploration=Scripted(), **TINY)
     taken = []
@@ -111,8 +137,9 @@ SWITCHES, PENDULUM = "tests.faulty:Faulty-v0", "Pendulum-v1"
         (PENDULUM, ["ordinal"]),
         (SWITCHES, ["boltzmann", "--rank", "2", "--temperature", "linear:1:0.1:50"]),
         (SWITCHES, ["boltzmann", "--rank", "2", "--overlap"]),
+        (SWITCHES, ["disagreement", "--by", "critic", "--critics", "2", "--quantiles", "3"]),
     ],
-    ids=["extended", "ordinal", "boltzmann", "boltzmann with overlap"],
+    ids=["extended", "ordinal", "boltzmann", "boltzmann with overlap", "critics"],
 )
 def test_a_run_that_is_killed_is_the_run_that_never_stopped(env, options, tmp_path, monkeypatch):
     config = parse_train([env, *RUN, "--exploration", *options])

@@ -21,7 +21,7 @@ from hyperaction.agents.exploration import (
 )
 from hyperaction.agents.objectives import OBJECTIVES, TD
 from hyperaction.agents.optimisers import OPTIMISERS, Adam
-from hyperaction.agents.parts import check, check_sizes, part
+from hyperaction.agents.parts import added, check, check_sizes, part
 from hyperaction.agents.state_networks import NETWORKS, MLPNetwork
 from hyperaction.agents.targets import TARGETS, Copy, Polyak
 from hyperaction.errors import SettingError
@@ -57,9 +57,9 @@ class AgentConfig(ABC):
     """Environment steps per update."""
     prioritised: bool = False
     """Sample in proportion to the square root of the last loss."""
-    priority_exponent: float = 1.0
+    priority_exponent: float = added(1.0)
     """The exponent of that root (alpha)."""
-    weight_exponent: float = 0.5
+    weight_exponent: float = added(0.5)
     """How far weights of the loss correct the bias of priorities (beta); 1 is in full."""
     reward_clip: float = 0.0
     """Rewards are clipped to plus and minus this for learning; 0 is no limit."""
@@ -105,9 +105,9 @@ class Heads:
     """Each head's share of them is rounded up to a multiple of this."""
     dueling: bool = False
     """A value stream beside the centred mixed values."""
-    critics: int = 1
+    critics: int = added(1)
     """Networks that estimate values side by side; actions are those of their mean."""
-    shared_state: bool = True
+    shared_state: bool = added(True)
     """Critics share the state network, instead of one each."""
 
     def __post_init__(self) -> None:

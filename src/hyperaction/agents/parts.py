@@ -36,6 +36,14 @@ def part(registry: Registry, default: Any, *, kept: Sequence[str] = ()) -> Any:
     return field(default=default, metadata={"registry": registry, "kept": tuple(kept)})
 
 
+def added(default: Any) -> Any:
+    """A setting that runs of earlier versions had at this default without storing it.
+
+    It is stored where it is another, so that such runs resume.
+    """
+    return field(default=default, metadata={"added": True})
+
+
 def with_changes(config: Config, changes: Mapping[str, Any]) -> Config:
     """The configuration with other settings: parts, settings of parts, and its own.
 
@@ -145,8 +153,12 @@ def native(value: Any) -> Any:
 
 def to_dict(config: Any) -> dict[str, Any]:
     """Every setting, ready for JSON; objects of the user's own by what they print as."""
-    stored = [each for each in fields(config) if each.init]
+    stored = [each for each in fields(config) if each.init and not _is_implied(config, each)]
     return {each.name: _plain(each, getattr(config, each.name)) for each in stored}
+
+
+def _is_implied(config: Any, each: Field[Any]) -> bool:
+    return "added" in each.metadata and getattr(config, each.name) == each.default
 
 
 def _plain(each: Field[Any], value: Any) -> Any:

@@ -95,7 +95,7 @@ class Ensemble(AbstractValueNetwork):
         each = self._each(lambda member, state: member.quantiles(state, action)[0])
         return each(self.members, self.state_network(observation))
 
-    def member_outputs(self, observation: Any) -> Float[Array, "critics outputs"]:
+    def critics_outputs(self, observation: Any) -> Float[Array, "critics outputs"]:
         """Each critic's values of all hyperedges, weighted as in its mix."""
         return self._evaluated(observation)[0]
 

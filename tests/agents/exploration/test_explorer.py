@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from hyperaction.agents.config import DDPGConfig
-from hyperaction.agents.exploration import Boltzmann, EpsilonGreedy, Extended, Ordinal
+from hyperaction.agents.exploration import (
+    Boltzmann,
+    Disagreement,
+    EpsilonGreedy,
+    Extended,
+    Ordinal,
+)
 from hyperaction.agents.objectives import TD
 from hyperaction.agents.parts import with_changes
 from hyperaction.agents.presets import AGENTS, config_for
@@ -44,6 +50,7 @@ def test_noise_wanders_or_is_drawn_anew():
         Ordinal(noise="ou"),
         Ordinal(noise="pink"),
         Boltzmann(),
+        Disagreement(),
     ],
     ids=str,
 )

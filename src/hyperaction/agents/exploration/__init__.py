@@ -11,6 +11,7 @@ from hyperaction.agents.exploration.base import Actions as Actions
 from hyperaction.agents.exploration.base import Explorer as Explorer
 from hyperaction.agents.exploration.base import Masks as Masks
 from hyperaction.agents.exploration.boltzmann import Boltzmann as Boltzmann
+from hyperaction.agents.exploration.disagreement import Disagreement as Disagreement
 from hyperaction.agents.exploration.epsilon import EpsilonGreedy as EpsilonGreedy
 from hyperaction.agents.exploration.extended import Extended as Extended
 from hyperaction.agents.exploration.ordinal import Ordinal as Ordinal
@@ -22,5 +23,6 @@ EXPLORATIONS: dict[str, type[Any]] = {
     "extended": Extended,
     "ordinal": Ordinal,
     "boltzmann": Boltzmann,
+    "disagreement": Disagreement,
 }
 NOISES: dict[str, type[Any]] = {"ou": OrnsteinUhlenbeck, "gaussian": Gaussian}

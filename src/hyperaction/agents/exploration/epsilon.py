@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hyperaction.agents.exploration.base import AbstractExploration, Actions, Explorer
-from hyperaction.agents.parts import check
+from hyperaction.agents.parts import added, check
 from hyperaction.agents.schedules import Linear, at
 from hyperaction.errors import SettingError
 
@@ -24,7 +24,7 @@ class EpsilonGreedy(AbstractExploration):
     """Epsilon in evaluations."""
     epsilon: Linear | None = None
     """A schedule of epsilon over the steps since learning started, instead of the two above."""
-    per_vertex: bool = False
+    per_vertex: bool = added(False)
     """Each vertex explores by itself with probability epsilon, instead of all at once."""
 
     def __post_init__(self) -> None:

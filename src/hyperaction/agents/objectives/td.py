@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from hyperaction.agents.objectives.base import AbstractObjective, Losses, LossName, td_losses
-from hyperaction.agents.parts import check
+from hyperaction.agents.parts import added, check
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float
@@ -27,7 +27,7 @@ class TD(AbstractObjective):
     it."""
     loss: LossName = "mse"
     """The loss of a temporal-difference error."""
-    target_critics: Literal["mean", "min", "pair"] = "mean"
+    target_critics: Literal["mean", "min", "pair"] = added("mean")
     """What a target takes of several critics' values: their mean, their minimum, or the minimum of
     two that are drawn for every update."""
 
