@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hyperaction.agents.config import AgentConfig
 from hyperaction.agents.presets import AgentName, PresetName, config_for
+from hyperaction.agents.structure import Structure
 from hyperaction.envs.action_maps import ActionMap, fits
 from hyperaction.envs.guard import short
 from hyperaction.envs.make import actions_of, make_env
@@ -77,13 +78,33 @@ class BaseAgent:
         config, _ = with_kinematic_edges(config, env, len(actions.sizes))
         self._begin(_environments(raw, actions), config, seed)
 
-    def _begin(self, env: Environments, config: AgentConfig, seed: int) -> None:
+    def _begin(
+        self,
+        env: Environments,
+        config: AgentConfig,
+        seed: int,
+        structure: Structure | None = None,
+    ) -> None:
         self.config, self.actions = config, env.actions
         self.observation_shape = env.observation_shape
-        self.agent, _ = assemble(config, env)
+        agent, _ = assemble(config, env, structure)
         self._backup = Backup()
-        self.trainer: Trainer | None = Trainer(self.agent, env, _count("seed", seed, least=0))
-        self.compiled = self.trainer.compiled
+        self.trainer: Trainer | None = Trainer(agent, env, _count("seed", seed, least=0))
+
+    @property
+    def agent(self) -> Any:
+        """The agent's functions, for the hyperedges of now."""
+        return self._loaded_agent if self.trainer is None else self.trainer.agent
+
+    @property
+    def compiled(self) -> Compiled:
+        """The agent's functions, compiled."""
+        return self._loaded_compiled if self.trainer is None else self.trainer.compiled
+
+    @property
+    def structure_changes(self) -> list[dict[str, Any]]:
+        """What is known of each change of the hyperedges since the agent began to learn here."""
+        return [] if self.trainer is None else self.trainer.changes
 
     @property
     def step(self) -> int:
@@ -246,7 +267,13 @@ class BaseAgent:
         """Writes the agent into one file; `load` reads it."""
         arrays = arrays_of(self.state)
         file = AgentFile(
-            self.name, self.config, self.actions, self.observation_shape, self.step, arrays
+            self.name,
+            self.config,
+            self.actions,
+            self.observation_shape,
+            self.step,
+            arrays,
+            getattr(self.agent, "structure", None),
         )
         save(Path(path), file)
 
@@ -274,7 +301,7 @@ class BaseAgent:
         envs = _environments(raw, file.actions)
         agent.actions, agent.observation_shape = file.actions, file.observation_shape
         agent._check_fits(envs, _action_space(raw))
-        agent._begin(envs, file.config, seed)
+        agent._begin(envs, file.config, seed, file.structure)
         assert agent.trainer is not None
         agent.trainer.continue_from(filled(agent.state, file.arrays), file.step)
         return agent
@@ -282,10 +309,10 @@ class BaseAgent:
     def _restore(self, file: AgentFile) -> None:
         self.config, self.actions = file.config, file.actions
         self.observation_shape = file.observation_shape
-        self.agent = file.config.build(file.actions.sizes, file.observation_shape)
+        agent = file.config.build(file.actions.sizes, file.observation_shape, file.structure)
         self.trainer = None
-        self.compiled = Compiled(self.agent)
-        template = jax.eval_shape(self.agent.init, jax.random.key(0))
+        self._loaded_agent, self._loaded_compiled = agent, Compiled(agent)
+        template = jax.eval_shape(agent.init, jax.random.key(0))
         self._loaded_state, self._loaded_step = FlatState(filled(template, file.arrays)), file.step
 
     def _check_fits(self, env: Environments, space: gymnasium.Space[Any]) -> None:

@@ -24,9 +24,9 @@ CUSTOM = "custom"
 """What a stored configuration has for an object of the user's own, which is not stored."""
 
 
-def part(registry: Registry, default: Any) -> Any:
-    """A field that holds a part of a registry."""
-    return field(default=default, metadata={"registry": registry})
+def part(registry: Registry, default: Any, *, optional: bool = False) -> Any:
+    """A field that holds a part of a registry; one that is optional is not stored by default."""
+    return field(default=default, metadata={"registry": registry, "optional": optional})
 
 
 def with_changes(config: Config, changes: Mapping[str, Any]) -> Config:
@@ -104,8 +104,13 @@ def native(value: Any) -> Any:
 
 def to_dict(config: Any) -> dict[str, Any]:
     """Every setting, ready for JSON; objects of the user's own by what they print as."""
-    stored = [each for each in fields(config) if each.init]
+    stored = [each for each in fields(config) if each.init and not _is_left_out(each, config)]
     return {each.name: _plain(each, getattr(config, each.name)) for each in stored}
+
+
+def _is_left_out(each: Field[Any], config: Any) -> bool:
+    """Whether a part is as if there was none: what was stored before there was one stays right."""
+    return bool(each.metadata.get("optional")) and getattr(config, each.name) == each.default
 
 
 def _plain(each: Field[Any], value: Any) -> Any:

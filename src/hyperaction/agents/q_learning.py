@@ -16,8 +16,8 @@ from hyperaction.agents.batch import Batch, UpdateInfo
 from hyperaction.agents.config import QLearningConfig
 from hyperaction.agents.exploration import Explorer, Masks
 from hyperaction.agents.optimisers import as_optimiser
+from hyperaction.agents.structure import Structure
 from hyperaction.agents.targets import with_update
-from hyperaction.blocks import head_width
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise import random_actions
 from hyperaction.networks import QNetwork
@@ -37,6 +37,15 @@ class QLearningAgent(eqx.Module):
     config: QLearningConfig = eqx.field(static=True)
     hypergraph: Hypergraph = eqx.field(static=True)
     observation_shape: tuple[int, ...] = eqx.field(static=True)
+    structure: Structure | None = eqx.field(static=True, default=None)
+    """The hyperedges of now, where they change."""
+
+    @property
+    def width(self) -> int:
+        """Hidden units of each head."""
+        if self.structure is not None:
+            return self.structure.width
+        return self.config.heads.width_of(self.hypergraph)
 
     @property
     def action_length(self) -> int:
@@ -67,7 +76,7 @@ class QLearningAgent(eqx.Module):
             self.hypergraph,
             config.network(self.observation_shape, key=state_key),
             mixer=config.mixer,
-            width=head_width(self.hypergraph.num_edges, heads.total_width, heads.width_multiple),
+            width=self.width,
             dueling=heads.dueling,
             value_width=heads.total_width,
             key=network_key,

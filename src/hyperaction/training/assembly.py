@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import jax
 
 from hyperaction.agents.config import AgentConfig
+from hyperaction.agents.structure import Structure
 from hyperaction.envs.vector import Environments
 from hyperaction.envs.wrapper import Factored
 from hyperaction.training.memory import check_agent_fits, check_fits
@@ -17,13 +18,18 @@ if TYPE_CHECKING:
 
 
 def assemble(
-    config: AgentConfig, env: Environments | Factored
+    config: AgentConfig, env: Environments | Factored, structure: Structure | None = None
 ) -> tuple[QLearningAgent | DDPGAgent, str]:
     """The agent for an environment, and what there is to say about the memory that it takes.
 
     What does not fit the environment or this machine is refused.
+
+    Args:
+        config: The agent's configuration.
+        env: The environment.
+        structure: The hyperedges that a stored agent had, where they change.
     """
-    agent = config.build(env.actions.sizes, env.observation_shape)
+    agent = config.build(env.actions.sizes, env.observation_shape, structure)
     # The network must fit the observations.
     state = jax.eval_shape(agent.init, jax.random.key(0))
     check_agent_fits([(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state)])

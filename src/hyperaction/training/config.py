@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hyperaction.agents.config import AgentConfig
+from hyperaction.agents.config import AUTO, AgentConfig
 from hyperaction.agents.parts import to_dict, with_changes
 from hyperaction.agents.presets import (
     AGENTS,
     AgentName,
     PresetName,
+    check_structure,
     config_for,
     restored,
     with_rank,
@@ -115,7 +116,9 @@ class TrainConfig:
     @property
     def agent_config(self) -> AgentConfig:
         """The agent's settings, with `rank` written out as orders."""
-        return with_rank(self.agent, self.config, self.rank) if self.rank else self.config
+        config = with_rank(self.agent, self.config, self.rank) if self.rank else self.config
+        check_structure(self.agent, config)
+        return config
 
     def make_env(self, guard: Guard | None = None) -> Factored:
         """One environment of the run, with its calls inside a guard."""
@@ -245,7 +248,10 @@ def _named(given: Any, flag: str, default: str) -> str:
 def _chosen_parts(config: AgentConfig, given: Any) -> dict[str, Any]:
     """The parts that were chosen by name, such as --optimiser rmsprop."""
     names = [each.name for each in fields(config) if "registry" in each.metadata]
-    return {name: given[f"--{name}"][0] for name in names if f"--{name}" in given}
+    chosen = {name: given[f"--{name}"][0] for name in names if f"--{name}" in given}
+    if "structure" in names and given.get("--edges") == [AUTO]:
+        chosen.setdefault("structure", "auto")  # Its settings are options once it is chosen.
+    return chosen
 
 
 def run_config(out: Path) -> dict[str, Any]:

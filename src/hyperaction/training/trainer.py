@@ -25,6 +25,7 @@ from hyperaction.training.compiled import (
     check_actions,
 )
 from hyperaction.training.episodes import Episode, summary
+from hyperaction.training.structure import adopt, change_if_due, check_masks, state_like, state_of
 
 LOSS_INTERVAL = 100
 """Steps between readings of the loss: each one waits for the update."""
@@ -75,6 +76,7 @@ class Trainer:
         else:
             self.env = env
             env.reset(self.env_seed(0))
+        check_masks(agent, None if self.env.mask is None else self.env.mask.shape[1])
         self.explorer = agent.explorer(self.env.num_envs, np.random.default_rng(act))
         self.compiled = Compiled(agent)
         self.state = FlatState(self.compiled.init(jax.random.key(init)))
@@ -96,6 +98,8 @@ class Trainer:
         self.replay_empty_at = 0
         """The step at which replay was empty: learning starts so many steps later."""
         self.phase = Phase(0, 0)
+        self.changes: list[dict[str, Any]] = []
+        """What is known of each change of the hyperedges."""
         self.loss: jax.Array | None = None
         self._losses: jax.Array | None = None
         """Of the last update, until replay has taken them for priorities."""
@@ -137,6 +141,7 @@ class Trainer:
             self._is_env_lost = False
             ended = self._store(observations, actions, result)
             self.phase.episodes += ended
+            change_if_due(self)
             return ended
         finally:
             self.is_busy = False
@@ -195,6 +200,14 @@ class Trainer:
         """Takes over what an agent had learned by a step; replay fills up again first."""
         self.state, self.step, self.replay_empty_at = FlatState(tree), step, step
         self.phase.first = step
+
+    def replace_agent(self, agent: Agent, tree: Any) -> None:
+        """Continues with an agent of other hyperedges, and its state."""
+        self._finish_update()
+        self.agent, self.compiled, self.state = agent, Compiled(agent), FlatState(tree)
+        explorer = agent.explorer(self.env.num_envs, self.explorer.rng)
+        explorer.load_state_dict(self.explorer.state_dict())
+        self.explorer, self.next_greedy = explorer, None
 
     def replace_state(self, leaves: Sequence[NDArray[Any]]) -> None:
         """Takes the arrays of an earlier state in place of one that a failed update has lost."""
@@ -288,6 +301,7 @@ class Trainer:
             "explorer": self.explorer.state_dict(),
             "phase": self.phase.state_dict(),
             "env": self.env.state_dict() if isinstance(self.env, Resumable) else None,
+            **state_of(self),
         }
 
     def state_like(self) -> dict[str, Any]:
@@ -300,7 +314,12 @@ class Trainer:
             "explorer": self.explorer.state_like(),
             "phase": self.phase.state_like(),
             "env": self.env.state_like(actions) if isinstance(self.env, Resumable) else None,
+            **state_like(self),
         }
+
+    def adopt(self, state: Any) -> None:
+        """Takes the hyperedges of a state, which decide what the rest of it looks like."""
+        adopt(self, state)
 
     def load_state_dict(self, state: dict[str, Any]) -> bool:
         """Restores what `state_dict` gave, after replay's streams.

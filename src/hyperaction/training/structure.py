@@ -1,0 +1,158 @@
+"""Changes of an agent's hyperedges while it learns: when they are due, and what moves with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperaction.agents.moments import ADAM, RMSPROP, Moments
+from hyperaction.agents.optimisers import Adam, RMSProp, as_optimiser
+from hyperaction.agents.q_learning import QLearningAgent, QLearningState
+from hyperaction.agents.restructure import moved_moments, needed_width, restructured
+from hyperaction.agents.structure import STRUCTURE_LIKE, Change, Structure, Vertices, check_size
+from hyperaction.anova import canonical, uniform, variances
+from hyperaction.errors import SettingError
+from hyperaction.hypergraph import Hypergraph
+from hyperaction.runs.state import check_like
+
+if TYPE_CHECKING:
+    from hyperaction.networks import QNetwork
+    from hyperaction.training.trainer import Trainer
+
+STATES = 1_000
+"""States of replay that variances are averaged over, where the structure does not say."""
+
+CHUNK = 250
+"""States whose values are computed at once."""
+
+
+def check_masks(agent: Any, mask_length: int | None) -> None:
+    """Refuses masks that would not fit other hyperedges."""
+    if getattr(agent, "structure", None) is None or mask_length is None:
+        return
+    if mask_length != sum(agent.hypergraph.sizes):
+        raise SettingError(
+            "`structure` changes hyperedges, so the environment's masks must have one entry per "
+            "sub-action, not per entry of the hyperedges' tables"
+        )
+
+
+def change_if_due(trainer: Trainer) -> None:
+    """Gives a trainer's agent its next hyperedges, if it is time for them."""
+    agent = trainer.agent
+    if not isinstance(agent, QLearningAgent) or agent.structure is None:
+        return
+    part, now = agent.config.structure, agent.structure
+    # Another part of replay than what was there before: after `load`, replay fills up first.
+    is_filled = len(trainer.replay) >= agent.config.batch_size
+    if not is_filled or not part.is_due(trainer.step, now.stage):
+        return
+    rng = np.random.default_rng([trainer.seed, trainer.step])
+    state: QLearningState = trainer.state.tree
+
+    def explained() -> dict[Vertices, float]:
+        observations = trainer.replay.observations(getattr(part, "states", STATES), rng)
+        return mean_variances(state.online, observations)
+
+    full = agent.config.hypergraph(agent.hypergraph.sizes)
+    change = part.next(now, full, explained)
+    new, new_state = changed(agent, state, change.edges, rng)
+    trainer.replace_agent(new, new_state)
+    trainer.changes.append(_record(trainer.step, now, new.structure, change))
+
+
+def changed(
+    agent: QLearningAgent,
+    state: QLearningState,
+    edges: tuple[Vertices, ...],
+    rng: np.random.Generator,
+) -> tuple[QLearningAgent, QLearningState]:
+    """The agent with other hyperedges, and its state with all that the new ones can hold.
+
+    The means that Adam and RMSProp remember move with the heads; any other optimiser starts anew.
+    """
+    assert agent.structure is not None
+    hypergraph = Hypergraph(agent.hypergraph.sizes, edges)
+    width = max(needed_width(state.online.blocks, hypergraph), agent.structure.width)
+    structure = Structure(hypergraph.edges, width, agent.structure.stage + 1)
+    seed = int(rng.integers(2**63))  # Both networks get the same new units.
+    online, target = (
+        restructured(network, hypergraph, rng=np.random.default_rng(seed), width=width)
+        for network in (state.online, state.target)
+    )
+    optimiser = _optimiser_state(agent.config.optimiser, state.optimiser, online)
+    new = QLearningAgent(agent.config, hypergraph, agent.observation_shape, structure)
+    return new, QLearningState(online, target, optimiser)
+
+
+def _optimiser_state(optimiser: Any, state: Any, online: QNetwork) -> Any:
+    rule = {Adam: ADAM, RMSProp: RMSPROP}.get(type(optimiser))
+    if rule is None:
+        return as_optimiser(optimiser).init(online)
+    return Moments(
+        state.updates,
+        moved_moments(state.mean, online, power=1, fill=0.0),
+        moved_moments(state.square, online, power=2, fill=rule.first_square),
+    )
+
+
+def mean_variances(network: QNetwork, observations: NDArray[Any]) -> dict[Vertices, float]:
+    """The variance of Q over joint actions that each set of vertices explains, over states."""
+    hypergraph = network.hypergraph
+    scale = np.asarray(network.mixer.weights(hypergraph.num_edges))[hypergraph.edge_of_output]
+    compute = jax.jit(lambda network, chunk: jax.vmap(network.outputs)(chunk))
+    even, total, count = uniform(hypergraph), dict[Vertices, float](), 0
+    for first in range(0, len(observations), CHUNK):
+        outputs = np.asarray(compute(network, observations[first : first + CHUNK]), np.float64)
+        form = canonical(hypergraph, scale * outputs, even)
+        for part, each in variances(form, even).items():
+            total[part] = total.get(part, 0.0) + float(each.sum())
+        count += outputs[..., 0].size
+    return {part: each / count for part, each in total.items()}
+
+
+def _record(step: int, before: Structure, after: Any, change: Change) -> dict[str, Any]:
+    """What is stored about a change."""
+    old, new = set(before.edges), set(after.edges)
+    return {
+        "step": step,
+        "message": f"step {step:,}: {change.message}",
+        "edges": [list(edge) for edge in after.edges],
+        "added": [list(edge) for edge in after.edges if edge not in old],
+        "dropped": [list(edge) for edge in before.edges if edge not in new],
+        "shares": change.shares,
+    }
+
+
+def state_of(trainer: Trainer) -> dict[str, Any]:
+    """What a checkpoint stores of the structure; nothing where it is fixed."""
+    structure = getattr(trainer.agent, "structure", None)
+    if structure is None:
+        return {}
+    return {"structure": structure.as_dict() | {"changes": trainer.changes}}
+
+
+def state_like(trainer: Trainer) -> dict[str, Any]:
+    """What a stored structure looks like; see `hyperaction.runs.state`."""
+    return {"structure": STRUCTURE_LIKE | {"changes": [dict, ...]}} if state_of(trainer) else {}
+
+
+def adopt(trainer: Trainer, state: Any) -> None:
+    """Gives a trainer's agent the hyperedges of a checkpoint, before its arrays are loaded."""
+    agent = trainer.agent
+    if not isinstance(agent, QLearningAgent) or agent.structure is None:
+        return
+    stored: Any = state.get("structure") if isinstance(state, dict) else None
+    check_like(stored, state_like(trainer)["structure"], "state/trainer/structure")
+    structure = Structure.from_dict(stored)
+    check_size(structure, agent.hypergraph.sizes, state["agent"])
+    trainer.changes = list(stored["changes"])
+    if structure == agent.structure:
+        return
+    new = agent.config.build(agent.hypergraph.sizes, agent.observation_shape, structure)
+    template = jax.eval_shape(new.init, jax.random.key(0))
+    zeros = jax.tree.map(lambda leaf: jax.numpy.zeros(leaf.shape, leaf.dtype), template)
+    trainer.replace_agent(new, zeros)
