@@ -167,7 +167,7 @@ def test_a_run_says_and_stores_what_was_chosen(tmp_path, capsys):
     assert HGQN.load(tmp_path / "run").agent.hypergraph.num_edges == 4
 
 
-gymnasium.register("Paired-v0", Paired)
+gymnasium.register("Paired-v0", "tests.training.test_structure:Paired")
 
 
 def test_trees_and_triples():

@@ -219,8 +219,9 @@ class Auto(AbstractStructure):
         """Every vertex, the chosen pairs, and triples of them."""
         explained = variances()
         total = sum(explained.values()) or 1.0
-        found = [edge for edge in now.edges if len(edge) == 2]
-        pairs = {edge: explained[edge] / total for edge in found}
+        pairs: dict[Vertices, float] = {
+            edge: explained[edge] / total for edge in now.edges if len(edge) == 2
+        }
         limit = self.keep or hypergraph.num_vertices - 1
         kept = chosen_pairs(pairs, limit, tree=self.choose == "tree")
         triples = chosen_triples(kept, pairs, self.triples)
