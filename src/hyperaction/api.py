@@ -15,6 +15,7 @@ from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 from hyperaction.agents.config import AgentConfig
+from hyperaction.agents.growth import with_bins
 from hyperaction.agents.presets import AgentName, PresetName, config_for
 from hyperaction.agents.structure import Structure
 from hyperaction.envs.action_maps import ActionMap, fits
@@ -49,7 +50,8 @@ class BaseAgent:
         preset: `"physical"` or `"atari"`, the paper's settings, or `"modern"`, which learns faster;
             by default the first, or the second where the id is that of a game of ALE/.
         seed: Where all random numbers come from.
-        bins: Sub-actions per dimension of a `Box` action space: one number, or one per dimension.
+        bins: Sub-actions per dimension of a `Box` action space: one number, or one per dimension;
+            with `grow`, those of each level.
         action_shape: The sizes that a `Discrete` action space is the product of.
         settings: Any other settings of the agent, by name: its own (`batch_size=256`), its parts
             by name or as objects (`optimiser="rmsprop"`, `exploration=EpsilonGreedy(final=0.1)`,
@@ -72,6 +74,7 @@ class BaseAgent:
         env_id = env if isinstance(env, str) else ""
         preset = preset or default_preset(env_id)
         config = config_for(self.name, preset, rank=rank, changes=settings)
+        config, bins = with_bins(config, bins)
         raw = make_env(env) if isinstance(env, str) else env
         real = config.continuous
         actions = actions_of(env_id, _action_space(raw), bins, action_shape, real_actions=real)

@@ -19,6 +19,7 @@ from hyperaction.agents.exploration import (
     EpsilonGreedy,
     OrnsteinUhlenbeck,
 )
+from hyperaction.agents.growth import GROWTHS, NoGrowth
 from hyperaction.agents.objectives import OBJECTIVES, TD
 from hyperaction.agents.optimisers import OPTIMISERS, Adam
 from hyperaction.agents.parts import check, check_sizes, part
@@ -142,12 +143,15 @@ class QLearningConfig(AgentConfig):
     """What turns gradients into steps."""
     structure: Any = part(STRUCTURES, Fixed(), optional=True)
     """How the hyperedges change while the agent learns."""
+    grow: Any = part(GROWTHS, NoGrowth(), optional=True)
+    """When more sub-actions are added: --bins 3 5 9 are then levels, the coarsest first."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if AUTO in self.edges:
             self._choose_pairs()
         self.structure.check_config(name_of(self.structure), self)
+        self.grow.check_config(self)
         if self._covers_once and self.mixer not in ("sum", "mean"):
             raise SettingError(
                 "`objective` branching does not mix hyperedges: `mixer` must stay sum or mean"
@@ -177,6 +181,7 @@ class QLearningConfig(AgentConfig):
                 "exactly one of them, as with `rank` 1"
             )
         self.structure.check_hypergraph(name_of(self.structure), hypergraph)
+        self.grow.check_sizes(sizes)
         return hypergraph
 
     def _hypergraph(self, sizes: tuple[int, ...]) -> Hypergraph:
@@ -215,12 +220,14 @@ class QLearningConfig(AgentConfig):
         from hyperaction.agents.q_learning import QLearningAgent
 
         hypergraph = self.hypergraph(sizes)
-        if not self.structure.changes:
+        if not self.structure.changes and not self.grow.changes:
             if structure is not None:
                 raise ValueError("its hyperedges changed, which its settings do not allow")
             return QLearningAgent(self, hypergraph, observation_shape)
         if structure is None:
             structure = Structure(self.structure.first(hypergraph), self.heads.width_of(hypergraph))
+        if structure.level and structure.level >= len(self.grow.levels):
+            raise ValueError(f"there is no level {structure.level}")
         now = Hypergraph(hypergraph.sizes, structure.edges)
         return QLearningAgent(self, now, observation_shape, structure)
 

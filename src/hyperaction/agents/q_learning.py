@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from hyperaction.agents.batch import Batch, UpdateInfo
 from hyperaction.agents.config import QLearningConfig
 from hyperaction.agents.exploration import Explorer, Masks
+from hyperaction.agents.growth import limited, on_grid
 from hyperaction.agents.optimisers import as_optimiser
 from hyperaction.agents.structure import Structure
 from hyperaction.agents.targets import with_update
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise import random_actions
+from hyperaction.maximise.masks import entry_mask
 from hyperaction.networks import QNetwork
 
 
@@ -64,9 +66,29 @@ class QLearningAgent(eqx.Module):
             num_envs,
             self.action_length,
             self.config.learning_starts,
-            RandomActions(self.hypergraph),
+            RandomActions(self.hypergraph, self._grid),
             rng,
         )
+
+    @property
+    def _grid(self) -> NDArray[np.bool_] | None:
+        """The sub-actions of each vertex that may be taken, where not all may yet."""
+        levels = self.config.grow.levels
+        if self.structure is None or self.structure.level + 1 >= len(levels):
+            return None
+        return on_grid(levels, self.structure.level)
+
+    def _allowed(self, mask: Any, *batch: int) -> Any:
+        """A mask, or several, with what the level leaves of it."""
+        grid = self._grid
+        if grid is None:
+            return mask
+        if mask is None:
+            mask = jnp.ones((*batch, sum(self.hypergraph.sizes)), bool)
+        if mask.shape[-1] != sum(self.hypergraph.sizes):  # One entry per entry of a table.
+            of_grid = jnp.tile(grid, self.hypergraph.num_vertices)
+            return mask & entry_mask(self.hypergraph, of_grid)
+        return limited(mask, grid)
 
     def init(self, key: PRNGKeyArray) -> QLearningState:
         """The initial state."""
@@ -92,10 +114,11 @@ class QLearningAgent(eqx.Module):
         mask: Bool[Any, " entries"] | None = None,
     ) -> Int[Array, " vertices"]:
         """The greedy action."""
-        return state.online.greedy(observation, mask=mask)
+        return state.online.greedy(observation, mask=self._allowed(mask))
 
     def update(self, state: QLearningState, batch: Batch) -> tuple[QLearningState, UpdateInfo]:
         """One update on a batch."""
+        batch = batch._replace(next_mask=self._allowed(batch.next_mask, len(batch.reward)))
         (loss, losses), gradient = jax.value_and_grad(self._loss, has_aux=True)(
             state.online, state.target, batch
         )
@@ -122,12 +145,17 @@ class QLearningAgent(eqx.Module):
 class RandomActions:
     """Draws joint actions, evenly from all that masks allow."""
 
-    def __init__(self, hypergraph: Hypergraph) -> None:
-        self._sizes = np.array(hypergraph.sizes, np.int32)
+    def __init__(self, hypergraph: Hypergraph, grid: NDArray[np.bool_] | None = None) -> None:
+        self._sizes, self._grid = np.array(hypergraph.sizes, np.int32), grid
         self._allowed = jax.jit(jax.vmap(partial(random_actions, hypergraph)))
 
     def __call__(self, rng: np.random.Generator, count: int, masks: Masks) -> NDArray[np.int32]:
         """So many actions."""
+        if self._grid is not None and masks is None:
+            shape = (count, len(self._sizes))
+            return rng.choice(np.flatnonzero(self._grid).astype(np.int32), shape)
+        if self._grid is not None:
+            masks = limited(masks, self._grid)
         if masks is None:
             return rng.integers(self._sizes, size=(count, len(self._sizes)), dtype=np.int32)
         key = jax.random.key(int(rng.integers(2**31)))

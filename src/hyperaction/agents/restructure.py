@@ -29,6 +29,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperaction.agents.growth import interpolation
 from hyperaction.anova import Vertices
 from hyperaction.blocks import Blocks
 from hyperaction.blocks import _stacks as stacks_of
@@ -147,6 +148,38 @@ def moved_moments(moments: QNetwork, like: QNetwork, *, power: int, fill: float)
         fill=fill,
     )
     return _with(moments, blocks=blocks, hypergraph=new)
+
+
+def interpolated(network: QNetwork, grid: NDArray[np.bool_]) -> QNetwork:
+    """The network whose values between the sub-actions of a grid are interpolated linearly.
+
+    Values of joint actions on the grid stay; those between lie between, so that under a fixed
+    weighted sum no other action is better than the best on the grid. Without dueling.
+    """
+    hypergraph, matrix = network.hypergraph, interpolation(grid)
+    weights, biases = _tables(network.blocks)
+    filled: list[list[Array]] = [[], []]
+    for edge, table, bias in zip(hypergraph.edges, weights, biases, strict=True):
+        for found, each in zip(filled, (table, bias[..., None]), strict=True):
+            values = each.reshape(*each.shape[:-2], *hypergraph.table_shape(edge), each.shape[-1])
+            for axis in range(each.ndim - 2, each.ndim - 2 + len(edge)):
+                values = np.moveaxis(np.tensordot(values, matrix, axes=(axis, 1)), -1, axis)
+            found.append(values.reshape(each.shape))
+    blocks = network.blocks
+    stacks = stacks_of(hypergraph.table_sizes)
+    dtype = blocks.biases.dtype
+    all_biases = np.concatenate([bias[..., 0] for bias in filled[1]], axis=-1)
+    return _with(
+        network,
+        blocks=_with(
+            blocks,
+            weights=tuple(
+                jnp.asarray(_stacked([filled[0][edge] for edge in stack]), dtype)
+                for stack in stacks
+            ),
+            biases=jnp.asarray(all_biases, dtype),
+        ),
+    )
 
 
 def check_fixed_sum(network: QNetwork) -> None:

@@ -37,6 +37,8 @@ class Structure(NamedTuple):
     """Hidden units of each head."""
     stage: int = 0
     """The changes so far."""
+    level: int = 0
+    """Of the grids of sub-actions, where they grow."""
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
@@ -46,10 +48,10 @@ class Structure(NamedTuple):
     def from_dict(cls, data: Mapping[str, Any]) -> Structure:
         """What `as_dict` gave."""
         edges = tuple(tuple(edge) for edge in data["edges"])
-        return cls(edges, data["width"], data["stage"])
+        return cls(edges, data["width"], data["stage"], data["level"])
 
 
-STRUCTURE_LIKE: dict[str, Any] = {"edges": [[0, ...], ...], "width": 0, "stage": 0}
+STRUCTURE_LIKE: dict[str, Any] = {"edges": [[0, ...], ...], "width": 0, "stage": 0, "level": 0}
 """What a stored structure looks like; see `hyperaction.runs.state`."""
 
 

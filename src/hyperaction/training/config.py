@@ -9,7 +9,10 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
+
 from hyperaction.agents.config import AUTO, AgentConfig
+from hyperaction.agents.growth import with_bins
 from hyperaction.agents.parts import to_dict, with_changes
 from hyperaction.agents.presets import (
     AGENTS,
@@ -90,7 +93,8 @@ class TrainConfig:
     roms: str = ""
     """A directory with cartridges of Atari games, instead of those that come with ale-py."""
     bins: tuple[int, ...] = (5,)
-    """Sub-actions per dimension of a Box action space: one number, or one per dimension."""
+    """Sub-actions per dimension of a Box action space: one number, or one per dimension; with
+    --grow, those of each level."""
     action_shape: tuple[int, ...] = ()
     """The sizes that a Discrete action space is the product of."""
 
@@ -118,7 +122,12 @@ class TrainConfig:
         """The agent's settings, with `rank` written out as orders."""
         config = with_rank(self.agent, self.config, self.rank) if self.rank else self.config
         check_structure(self.agent, config)
-        return config
+        return with_bins(config, self.bins)[0]
+
+    @property
+    def env_bins(self) -> tuple[int, ...]:
+        """The bins of the action space: the last level's, where they are levels."""
+        return tuple(np.ravel(with_bins(self.config, self.bins)[1]).tolist())
 
     def make_env(self, guard: Guard | None = None) -> Factored:
         """One environment of the run, with its calls inside a guard."""
@@ -126,7 +135,7 @@ class TrainConfig:
 
         return make(
             self.env,
-            bins=self.bins,
+            bins=self.env_bins,
             action_shape=self.action_shape,
             real_actions=self.config.continuous,
             max_episode_steps=self.max_episode_steps,

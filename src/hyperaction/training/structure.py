@@ -1,22 +1,33 @@
-"""Changes of an agent's hyperedges while it learns: when they are due, and what moves with them."""
+"""Changes of an agent's hyperedges and sub-actions while it learns.
+
+When they are due, what moves with them, and what a checkpoint stores of them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperaction.agents.growth import on_grid
 from hyperaction.agents.moments import ADAM, RMSPROP, Moments
 from hyperaction.agents.optimisers import Adam, RMSProp, as_optimiser
 from hyperaction.agents.q_learning import QLearningAgent, QLearningState
-from hyperaction.agents.restructure import moved_moments, needed_width, restructured
+from hyperaction.agents.restructure import (
+    interpolated,
+    moved_moments,
+    needed_width,
+    restructured,
+)
 from hyperaction.agents.structure import STRUCTURE_LIKE, Change, Structure, Vertices, check_size
 from hyperaction.anova import canonical, uniform, variances
 from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.runs.state import check_like
+from hyperaction.training.episodes import Episode
 
 if TYPE_CHECKING:
     from hyperaction.networks import QNetwork
@@ -40,11 +51,39 @@ def check_masks(agent: Any, mask_length: int | None) -> None:
         )
 
 
-def change_if_due(trainer: Trainer) -> None:
-    """Gives a trainer's agent its next hyperedges, if it is time for them."""
+def change_if_due(trainer: Trainer, ended: Sequence[Episode]) -> None:
+    """Gives a trainer's agent its next hyperedges or sub-actions, if it is time for them."""
+    if getattr(trainer.agent, "structure", None) is not None:
+        _grow_if_due(trainer, ended)
+        _change_edges_if_due(trainer)
+
+
+def _grow_if_due(trainer: Trainer, ended: Sequence[Episode]) -> None:
     agent = trainer.agent
-    if not isinstance(agent, QLearningAgent) or agent.structure is None:
+    assert isinstance(agent, QLearningAgent)
+    assert agent.structure is not None
+    grow, level = agent.config.grow, agent.structure.level
+    window = grow.window
+    returns = [*trainer.returns, *(episode.total for episode in ended)]
+    trainer.returns = returns[-window:] if window else []
+    if not grow.is_due(trainer.step, level, trainer.returns):
         return
+    grid = on_grid(grow.levels, level)
+    state: QLearningState = trainer.state.tree
+    online, target = (interpolated(network, grid) for network in (state.online, state.target))
+    structure = agent.structure._replace(level=level + 1)
+    new = QLearningAgent(agent.config, agent.hypergraph, agent.observation_shape, structure)
+    trainer.replace_agent(new, QLearningState(online, target, state.optimiser))
+    trainer.returns = []
+    message = f"{grow.levels[level + 1]} sub-actions per dimension instead of {grow.levels[level]}"
+    change = Change(structure.edges, message, [])
+    trainer.changes.append(_record(trainer.step, agent.structure, structure, change))
+
+
+def _change_edges_if_due(trainer: Trainer) -> None:
+    agent = trainer.agent
+    assert isinstance(agent, QLearningAgent)
+    assert agent.structure is not None
     part, now = agent.config.structure, agent.structure
     # Another part of replay than what was there before: after `load`, replay fills up first.
     is_filled = len(trainer.replay) >= agent.config.batch_size
@@ -77,7 +116,9 @@ def changed(
     assert agent.structure is not None
     hypergraph = Hypergraph(agent.hypergraph.sizes, edges)
     width = max(needed_width(state.online.blocks, hypergraph), agent.structure.width)
-    structure = Structure(hypergraph.edges, width, agent.structure.stage + 1)
+    structure = agent.structure._replace(
+        edges=hypergraph.edges, width=width, stage=agent.structure.stage + 1
+    )
     seed = int(rng.integers(2**63))  # Both networks get the same new units.
     online, target = (
         restructured(network, hypergraph, rng=np.random.default_rng(seed), width=width)
@@ -132,12 +173,15 @@ def state_of(trainer: Trainer) -> dict[str, Any]:
     structure = getattr(trainer.agent, "structure", None)
     if structure is None:
         return {}
-    return {"structure": structure.as_dict() | {"changes": trainer.changes}}
+    return {
+        "structure": structure.as_dict() | {"changes": trainer.changes, "returns": trainer.returns}
+    }
 
 
 def state_like(trainer: Trainer) -> dict[str, Any]:
     """What a stored structure looks like; see `hyperaction.runs.state`."""
-    return {"structure": STRUCTURE_LIKE | {"changes": [dict, ...]}} if state_of(trainer) else {}
+    like = STRUCTURE_LIKE | {"changes": [dict, ...], "returns": [0.0, ...]}
+    return {"structure": like} if state_of(trainer) else {}
 
 
 def adopt(trainer: Trainer, state: Any) -> None:
@@ -149,7 +193,7 @@ def adopt(trainer: Trainer, state: Any) -> None:
     check_like(stored, state_like(trainer)["structure"], "state/trainer/structure")
     structure = Structure.from_dict(stored)
     check_size(structure, agent.hypergraph.sizes, state["agent"])
-    trainer.changes = list(stored["changes"])
+    trainer.changes, trainer.returns = list(stored["changes"]), list(stored["returns"])
     if structure == agent.structure:
         return
     new = agent.config.build(agent.hypergraph.sizes, agent.observation_shape, structure)

@@ -99,7 +99,9 @@ class Trainer:
         """The step at which replay was empty: learning starts so many steps later."""
         self.phase = Phase(0, 0)
         self.changes: list[dict[str, Any]] = []
-        """What is known of each change of the hyperedges."""
+        """What is known of each change of the hyperedges or sub-actions."""
+        self.returns: list[float] = []
+        """Of the last episodes, where the sub-actions grow when returns stall."""
         self.loss: jax.Array | None = None
         self._losses: jax.Array | None = None
         """Of the last update, until replay has taken them for priorities."""
@@ -141,7 +143,7 @@ class Trainer:
             self._is_env_lost = False
             ended = self._store(observations, actions, result)
             self.phase.episodes += ended
-            change_if_due(self)
+            change_if_due(self, ended)
             return ended
         finally:
             self.is_busy = False
