@@ -1,5 +1,7 @@
 """Grids of sub-actions that become finer while an agent learns."""
 
+from dataclasses import dataclass
+
 import gymnasium
 import jax
 import numpy as np
@@ -9,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperaction.agents.batch import Batch
-from hyperaction.agents.growth import AdaptiveGrowth, LinearGrowth, interpolation, limited, on_grid
+from hyperaction.agents.growth import (
+    AbstractGrowth,
+    AdaptiveGrowth,
+    LinearGrowth,
+    interpolation,
+    limited,
+    on_grid,
+)
 from hyperaction.agents.q_learning import RandomActions
 from hyperaction.agents.restructure import interpolated
 from hyperaction.api import HGQN, HGRainbow
@@ -151,15 +160,29 @@ def test_random_actions_are_drawn_from_what_the_level_leaves():
     assert (limited(mask, np.ones(5, bool)) == mask).all()
 
 
+@dataclass(frozen=True)
+class Sudden(AbstractGrowth):
+    """A growth of one's own: all levels at once."""
+
+    levels: tuple[int, ...] = ()
+
+    def _is_due(self, step, level, returns):
+        return step >= 12
+
+
 def test_the_grid_grows_when_returns_stall():
     grow = AdaptiveGrowth(episodes=3, levels=(3, 5, 9))
     assert not grow.is_due(99, 0, [1, 2, 3, 1, 2])
     assert grow.is_due(99, 0, [1, 2, 3, 1, 2, 3])
     assert not grow.is_due(99, 0, [1, 2, 3, 2, 3, 4])
     assert not grow.is_due(99, 2, [1, 2, 3, 1, 2, 3])
+    own = HGQN(Aiming(), **TINY, bins=LEVELS, grow=Sudden()).learn(14)
+    assert [change["step"] for change in own.structure_changes] == [12, 13]
     agent = HGQN(Aiming(), **TINY, bins=LEVELS, grow="adaptive", episodes=5).learn(60)
-    assert [change["step"] for change in agent.structure_changes] != []
-    assert agent.agent.structure.level >= 1
+    steps = [change["step"] for change in agent.structure_changes]
+    # Episodes have one step: at the earliest, after ten of a level.
+    assert 1 <= len(steps) <= 2
+    assert steps[0] >= 10
 
 
 def test_a_saved_agent_acts_on_its_level(tmp_path):

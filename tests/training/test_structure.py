@@ -14,6 +14,7 @@ from hyperaction.cli import main
 from hyperaction.envs.vector import Single
 from hyperaction.envs.wrapper import Factored
 from hyperaction.hypergraph import Hypergraph
+from hyperaction.mixers import MIXERS
 from hyperaction.runs.checkpoints import Checkpoints
 from hyperaction.training.checkpoint import TrainerCheckpoints
 from hyperaction.training.structure import changed
@@ -178,6 +179,10 @@ def test_trees_and_triples():
     assert chosen_triples([(0, 1), (1, 2)], shares, 2) == []
 
 
+def make_mixer_of(name):
+    return lambda num_edges, features, key: MIXERS[name](num_edges, features, key)
+
+
 @pytest.mark.parametrize(
     ("kind", "settings", "message"),
     [
@@ -185,6 +190,7 @@ def test_trees_and_triples():
          "hgqn"),
         (BDQN, {"edges": "auto"}, "structure auto is not for the objective branching"),
         (HGQN, {"edges": "auto", "mixer": "universal"}, "needs the mixer sum or mean, not univ"),
+        (HGQN, {"edges": "auto", "mixer": make_mixer_of("universal")}, "not under Universal"),
         (HGQN, {"edges": ["auto", "0,1"]}, "edges auto 0,1: auto stands alone"),
         (HGQN, {"edges": "auto", "rank": 3}, "chooses among pairs: rank must be 2, not 3"),
         (HGQN, {"edges": "auto", "prune_at": 8}, "prune_at 8 must be above learning_starts, 8"),

@@ -17,6 +17,7 @@ from hyperaction.agents.config import QLearningConfig
 from hyperaction.agents.exploration import Explorer, Masks
 from hyperaction.agents.growth import limited, on_grid
 from hyperaction.agents.optimisers import as_optimiser
+from hyperaction.agents.restructure import check_fixed_sum
 from hyperaction.agents.structure import Structure
 from hyperaction.agents.targets import with_update
 from hyperaction.hypergraph import Hypergraph
@@ -103,6 +104,8 @@ class QLearningAgent(eqx.Module):
             value_width=heads.total_width,
             key=network_key,
         )
+        if config.structure.changes:
+            check_fixed_sum(online)
         # A copy: updates donate the state, and a buffer can be donated once.
         target = jax.tree.map(jnp.copy, online)
         return QLearningState(online, target, as_optimiser(config.optimiser).init(online))
