@@ -63,7 +63,7 @@ class Masked(gymnasium.Env):
         return seen, float(-abs(action[0] - seen[0])), False, self.count % 9 == 0, info
 
 
-GROWING = {"bins": LEVELS, "grow": LinearGrowth(steps=36), "rank": 2, "mixer": "mean"}
+GROWING = {"bins": (3, 5), "grow": LinearGrowth(steps=24), "rank": 2, "mixer": "mean"}
 
 
 def make(**changes):
@@ -102,40 +102,38 @@ def test_growth_keeps_values_on_the_grid_and_the_best_of_them(rank, mixer, seed)
 
 def test_a_growing_run_resumed_is_the_run_that_never_stopped(tmp_path):
     whole, stores = make(), []
-    for step in (10, 12, 20):
+    for step in (10, 12, 16):
         advance(whole, step)
         (tmp_path / str(step)).mkdir()
         stores.append(Checkpoints(tmp_path / str(step), "id"))
         mark = {"metrics": {"bytes": 0, "sha256": "x"}}
         TrainerCheckpoints(stores[-1]).write(whole, mark, {})
-    expected = advance(whole, 40).state_dict()
+    expected = advance(whole, 24).state_dict()
     assert [change["message"] for change in whole.changes] == [
-        "step 12: 3 sub-actions per dimension instead of 2",
-        "step 24: 5 sub-actions per dimension instead of 3",
+        "step 12: 5 sub-actions per dimension instead of 3",
     ]
     for store in stores:
         checkpoint, problems = store.latest()
         assert not problems
         resumed = make()
         assert TrainerCheckpoints(store).restore(resumed, checkpoint)
-        found = advance(resumed, 40).state_dict()
+        found = advance(resumed, 24).state_dict()
         assert found["structure"] == expected["structure"]
         for name, array in expected["agent"].items():
             np.testing.assert_array_equal(found["agent"][name], array, err_msg=name)
 
 
 def test_only_sub_actions_of_the_level_are_taken_and_bootstrapped_from():
-    trainer = advance(make(), 23)
+    trainer = advance(make(), 11)
     ring = trainer.replay.ring.arrays
-    assert set(np.unique(ring.action[:12, 1])) == {0, 4}
-    assert set(np.unique(ring.action[12:23, 1])) == {0, 2, 4}
+    assert set(np.unique(ring.action[:11, 1])) == {0, 2, 4}
     # The first dimension takes others where its mask leaves nothing else.
-    assert set(np.unique(ring.action[:12, 0])) >= {0, 1}
+    assert 1 in ring.action[:11, 0]
     seen = ring.observation[:5]
     acted = trainer.compiled.act(trainer.state, seen, None)
     assert set(np.unique(acted)) <= {0, 2, 4}
     agent, state = trainer.agent, trainer.state.tree
-    target, grid = state.target, np.tile(on_grid(LEVELS, 1), 2)
+    target, grid = state.target, np.tile(on_grid((3, 5), 0), 2)
     batch = Batch(*trainer.replay.sample(4))._replace(next_mask=None)
     found = jax.jit(lambda state, batch: agent.update(state, batch)[1].losses)(state, batch)
     values = jax.vmap(target.q_values)(batch.next_observation)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -15,6 +16,17 @@ from hyperaction.training.memory import check_agent_fits, check_fits
 if TYPE_CHECKING:
     from hyperaction.agents.ddpg import DDPGAgent
     from hyperaction.agents.q_learning import QLearningAgent
+
+
+def _largest(agent: Any, sizes: Sequence[int]) -> Any:
+    """The agent with all hyperedges that it will ever have."""
+    structure = getattr(agent, "structure", None)
+    if structure is None:
+        return agent
+    edges = dict.fromkeys((*structure.edges, *agent.config.hypergraph(sizes).edges))
+    return agent.config.build(
+        sizes, agent.observation_shape, structure._replace(edges=tuple(edges))
+    )
 
 
 def assemble(
@@ -31,6 +43,6 @@ def assemble(
     """
     agent = config.build(env.actions.sizes, env.observation_shape, structure)
     # The network must fit the observations.
-    state = jax.eval_shape(agent.init, jax.random.key(0))
+    state = jax.eval_shape(_largest(agent, env.actions.sizes).init, jax.random.key(0))
     check_agent_fits([(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state)])
     return agent, check_fits(config, env, agent.action_length)

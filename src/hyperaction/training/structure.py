@@ -46,7 +46,7 @@ def check_masks(agent: Any, mask_length: int | None) -> None:
         return
     if mask_length != sum(agent.hypergraph.sizes):
         raise SettingError(
-            "`structure` changes hyperedges, so the environment's masks must have one entry per "
+            "with `structure` or `grow`, the environment's masks must have one entry per "
             "sub-action, not per entry of the hyperedges' tables"
         )
 
@@ -140,14 +140,18 @@ def _optimiser_state(optimiser: Any, state: Any, online: QNetwork) -> Any:
     )
 
 
+@jax.jit
+def _outputs(network: QNetwork, observations: Any) -> Any:
+    return jax.vmap(network.outputs)(observations)
+
+
 def mean_variances(network: QNetwork, observations: NDArray[Any]) -> dict[Vertices, float]:
     """The variance of Q over joint actions that each set of vertices explains, over states."""
     hypergraph = network.hypergraph
     scale = np.asarray(network.mixer.weights(hypergraph.num_edges))[hypergraph.edge_of_output]
-    compute = jax.jit(lambda network, chunk: jax.vmap(network.outputs)(chunk))
     even, total, count = uniform(hypergraph), dict[Vertices, float](), 0
     for first in range(0, len(observations), CHUNK):
-        outputs = np.asarray(compute(network, observations[first : first + CHUNK]), np.float64)
+        outputs = np.asarray(_outputs(network, observations[first : first + CHUNK]), np.float64)
         form = canonical(hypergraph, scale * outputs, even)
         for part, each in variances(form, even).items():
             total[part] = total.get(part, 0.0) + float(each.sum())
