@@ -16,6 +16,7 @@ from gymnasium import spaces
 from hyperaction import HGQN, AbstractMixer, AbstractObjective, Hypergraph, Losses, maximiser
 from hyperaction.agents.exploration import AbstractExploration
 from hyperaction.agents.parts import CUSTOM, to_dict
+from hyperaction.agents.structure import AbstractStructure, Change
 from hyperaction.maximise.base import AbstractWay, Solution
 from hyperaction.maximise.planner import WAYS
 from tests.strategies import outputs_for, slow_values
@@ -118,6 +119,20 @@ class Absolute(AbstractObjective):
         return Losses(self.scale * jnp.abs(jax.lax.stop_gradient(wanted) - value)[None])
 
 
+@dataclass(frozen=True)
+class DropPairs(AbstractStructure):
+    """Pairs for a while, then none."""
+
+    until: int = 200
+
+    def is_due(self, step, stage):
+        return stage == 0 and step >= self.until
+
+    def next(self, now, hypergraph, variances):
+        assert set(variances()) == {(0,), (1,), (0, 1)}
+        return Change(((0,), (1,)), "without pairs", [])
+
+
 def score(agent):
     return np.mean([episode.total for episode in agent.evaluate(Matching(), 20)]) / 4
 
@@ -131,8 +146,9 @@ def score(agent):
         ("optimiser", optax.adamw(1e-2, weight_decay=1e-4), MLP),
         ("network", make_linear, FAST),
         ("objective", Absolute(scale=2.0), MLP | FAST),
+        ("structure", DropPairs(), MLP | FAST | {"rank": 2}),
     ],
-    ids=["mixer", "mixer factory", "exploration", "optimiser", "network", "objective"],
+    ids=["mixer", "mixer factory", "exploration", "optimiser", "network", "objective", "structure"],
 )
 def test_a_part_of_ones_own_learns_is_saved_and_learns_on(name, given, others, tmp_path):
     part = {name: given}

@@ -15,7 +15,9 @@ from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 from hyperaction.agents.config import AgentConfig
+from hyperaction.agents.growth import with_bins
 from hyperaction.agents.presets import AgentName, PresetName, config_for
+from hyperaction.agents.structure import Structure
 from hyperaction.envs.action_maps import ActionMap, fits
 from hyperaction.envs.guard import short
 from hyperaction.envs.make import actions_of, make_env
@@ -48,7 +50,8 @@ class BaseAgent:
         preset: `"physical"` or `"atari"`, the paper's settings, or `"modern"`, which learns faster;
             by default the first, or the second where the id is that of a game of ALE/.
         seed: Where all random numbers come from.
-        bins: Sub-actions per dimension of a `Box` action space: one number, or one per dimension.
+        bins: Sub-actions per dimension of a `Box` action space: one number, or one per dimension;
+            with `grow`, those of each level.
         action_shape: The sizes that a `Discrete` action space is the product of.
         settings: Any other settings of the agent, by name: its own (`batch_size=256`), its parts
             by name or as objects (`optimiser="rmsprop"`, `exploration=EpsilonGreedy(final=0.1)`,
@@ -71,19 +74,40 @@ class BaseAgent:
         env_id = env if isinstance(env, str) else ""
         preset = preset or default_preset(env_id)
         config = config_for(self.name, preset, rank=rank, changes=settings)
+        config, bins = with_bins(config, bins)
         raw = make_env(env) if isinstance(env, str) else env
         real = config.continuous
         actions = actions_of(env_id, _action_space(raw), bins, action_shape, real_actions=real)
         config, _ = with_kinematic_edges(config, env, len(actions.sizes))
         self._begin(_environments(raw, actions), config, seed)
 
-    def _begin(self, env: Environments, config: AgentConfig, seed: int) -> None:
+    def _begin(
+        self,
+        env: Environments,
+        config: AgentConfig,
+        seed: int,
+        structure: Structure | None = None,
+    ) -> None:
         self.config, self.actions = config, env.actions
         self.observation_shape = env.observation_shape
-        self.agent, _ = assemble(config, env)
+        agent, _ = assemble(config, env, structure)
         self._backup = Backup()
-        self.trainer: Trainer | None = Trainer(self.agent, env, _count("seed", seed, least=0))
-        self.compiled = self.trainer.compiled
+        self.trainer: Trainer | None = Trainer(agent, env, _count("seed", seed, least=0))
+
+    @property
+    def agent(self) -> Any:
+        """The agent's functions, for the hyperedges of now."""
+        return self._loaded_agent if self.trainer is None else self.trainer.agent
+
+    @property
+    def compiled(self) -> Compiled:
+        """The agent's functions, compiled."""
+        return self._loaded_compiled if self.trainer is None else self.trainer.compiled
+
+    @property
+    def structure_changes(self) -> list[dict[str, Any]]:
+        """What is known of each change of the hyperedges since the agent began to learn here."""
+        return [] if self.trainer is None else self.trainer.changes
 
     @property
     def step(self) -> int:
@@ -250,7 +274,13 @@ class BaseAgent:
         """Writes the agent into one file; `load` reads it."""
         arrays = arrays_of(self.state)
         file = AgentFile(
-            self.name, self.config, self.actions, self.observation_shape, self.step, arrays
+            self.name,
+            self.config,
+            self.actions,
+            self.observation_shape,
+            self.step,
+            arrays,
+            getattr(self.agent, "structure", None),
         )
         save(Path(path), file)
 
@@ -278,7 +308,7 @@ class BaseAgent:
         envs = _environments(raw, file.actions)
         agent.actions, agent.observation_shape = file.actions, file.observation_shape
         agent._check_fits(envs, _action_space(raw))
-        agent._begin(envs, file.config, seed)
+        agent._begin(envs, file.config, seed, file.structure)
         assert agent.trainer is not None
         agent.trainer.continue_from(filled(agent.state, file.arrays), file.step)
         return agent
@@ -286,10 +316,10 @@ class BaseAgent:
     def _restore(self, file: AgentFile) -> None:
         self.config, self.actions = file.config, file.actions
         self.observation_shape = file.observation_shape
-        self.agent = file.config.build(file.actions.sizes, file.observation_shape)
+        agent = file.config.build(file.actions.sizes, file.observation_shape, file.structure)
         self.trainer = None
-        self.compiled = Compiled(self.agent)
-        template = jax.eval_shape(self.agent.init, jax.random.key(0))
+        self._loaded_agent, self._loaded_compiled = agent, Compiled(agent)
+        template = jax.eval_shape(agent.init, jax.random.key(0))
         self._loaded_state, self._loaded_step = FlatState(filled(template, file.arrays)), file.step
 
     def _check_fits(self, env: Environments, space: gymnasium.Space[Any]) -> None:

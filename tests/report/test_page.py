@@ -50,6 +50,12 @@ def runs(tmp_path):
     (odd / "explain").mkdir()
     found = {"names": ["<b>hip</b>", "knee", "toe", "tail"], **explanation.as_json()}
     (odd / "explain" / "explain.json").write_text(json.dumps(found))
+    shares = [{"vertices": [0, 1], "share": 0.2, "kept": True},
+              {"vertices": [1, 2], "share": 0.1, "kept": False},
+              {"vertices": [0], "share": 0.7, "kept": True}]  # fmt: skip
+    change = {"step": 9, "message": "step 9: kept <b>", "edges": [[0], [0, 1]], "shares": shares}
+    chosen = {"sizes": [2, 2, 2], "changes": [change]}
+    (folder / "h0" / "structure.json").write_text(json.dumps(chosen))
     (odd / "video 1.mp4").write_bytes(b"no video")
     return folder
 
@@ -97,6 +103,8 @@ def test_the_page_shows_all_runs_offline(browser, runs, tmp_path):
     page.get_by_role("combobox", name="Environment").select_option("Walker2DBulletEnv-v0")
     page.wait_for_function("document.querySelector('#curves').dataset.points === '2'")
     assert page.get_by_role("checkbox", name="bdqn").count() == 0
+    assert page.locator("#changes p").all_inner_texts() == ["step 9: kept <b>"]
+    assert page.locator("#chosen path[aria-roledescription=bar]").count() == 2
     # Names are text, wherever they come.
     assert page.locator("#differences td").filter(has_text="<script>alert(1)").count() == 1
     assert page.locator("text=<b>hip</b>").count() >= 1
@@ -117,17 +125,18 @@ def test_what_is_damaged_is_left_out(browser, runs, tmp_path, capsys):
         file.write('{"kind": "eval", "return": 1}\n{"kind": "eval", "step": 40, "return": null}\n')
     (bad / "explain").mkdir()
     (bad / "explain" / "explain.json").write_text('{"names": 1, "sizes": 2, "shares": NaN}')
+    (bad / "structure.json").write_text('{"sizes": [2], "changes": [{"step": -1}]}')
     write(runs / "worse", "E", "hgqn", 1, [1], orders=[1])
     (runs / "worse" / "metrics.jsonl").write_text("garbage\n")
     (runs / "worst").mkdir()
     (runs / "worst" / "config.json").write_text("{")
     file = tmp_path / "report.html"
     assert cli.main(["report", str(runs), "--out", str(file)]) == 0
-    assert capsys.readouterr().err.count("skipped") == 4  # Lines of one, all of another, ...
+    assert capsys.readouterr().err.count("skipped") == 5  # Lines of one, all of another, ...
     page, messages = opened(browser, f"file://{file}")
     page.get_by_role("combobox", name="Environment").select_option("E")
     page.wait_for_function("document.querySelector('#curves').dataset.points === '2'")
-    assert page.get_by_role("combobox", name="Run").locator("option").count() == 1
+    assert page.get_by_role("combobox", name="Run", exact=True).locator("option").count() == 1
     assert [line for line in messages if "video" not in line] == []
 
 

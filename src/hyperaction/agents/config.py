@@ -19,10 +19,12 @@ from hyperaction.agents.exploration import (
     EpsilonGreedy,
     OrnsteinUhlenbeck,
 )
+from hyperaction.agents.growth import GROWTHS, NoGrowth
 from hyperaction.agents.objectives import OBJECTIVES, TD
 from hyperaction.agents.optimisers import OPTIMISERS, Adam
 from hyperaction.agents.parts import added, check, check_sizes, part
 from hyperaction.agents.state_networks import NETWORKS, MLPNetwork
+from hyperaction.agents.structure import STRUCTURES, Auto, Fixed, Structure, name_of
 from hyperaction.agents.targets import TARGETS, Copy, Polyak
 from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 
 KINEMATIC = "kinematic"
 """What `edges` has for the hyperedges of a robot's joints, until its environment is known."""
+
+AUTO = "auto"
+"""What `edges` has where pairs are chosen by what they explain: the structure of that name."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +96,13 @@ class AgentConfig(ABC):
         """The agent's hyperedges on an action space, if it has any."""
 
     @abstractmethod
-    def build(self, sizes: Sequence[int], observation_shape: tuple[int, ...]) -> Any:
-        """The agent for an action space and observations."""
+    def build(
+        self,
+        sizes: Sequence[int],
+        observation_shape: tuple[int, ...],
+        structure: Structure | None = None,
+    ) -> Any:
+        """The agent for an action space and observations; with other hyperedges if so stored."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +125,12 @@ class Heads:
         if self.dueling and not self.total_width:
             raise SettingError("`dueling` needs hidden units: `total_width` must be at least 1")
 
+    def width_of(self, hypergraph: Hypergraph) -> int:
+        """Hidden units of each head."""
+        from hyperaction.blocks import head_width
+
+        return head_width(hypergraph.num_edges, self.total_width, self.width_multiple)
+
 
 @dataclass(frozen=True)
 class QLearningConfig(AgentConfig):
@@ -126,7 +142,7 @@ class QLearningConfig(AgentConfig):
     """Orders of the hyperedges; -1 is the highest."""
     edges: tuple[str, ...] = ()
     """Hyperedges given one by one instead, such as 0 1 2 0,2; kinematic stands for those of a
-    robot's joints."""
+    robot's joints, and auto for pairs that are chosen by what they explain (--structure auto)."""
     mixer: str | Any = field(
         default="sum", metadata={"names": "hyperaction.mixers:MIXERS", "type": str}
     )
@@ -138,15 +154,33 @@ class QLearningConfig(AgentConfig):
     """What is learned from a transition."""
     optimiser: Any = part(OPTIMISERS, Adam())
     """What turns gradients into steps."""
+    structure: Any = part(STRUCTURES, Fixed(), is_new=True)
+    """How the hyperedges change while the agent learns."""
+    grow: Any = part(GROWTHS, NoGrowth(), is_new=True)
+    """When more sub-actions are added: --bins 3 5 9 are then levels, the coarsest first."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if AUTO in self.edges:
+            self._choose_pairs()
+        self.structure.check_config(name_of(self.structure), self)
+        self.grow.check_config(self)
         if self._covers_once and self.mixer not in ("sum", "mean"):
             raise SettingError(
                 "`objective` branching does not mix hyperedges: `mixer` must stay sum or mean"
             )
         if self._covers_once and self.heads.critics > 1:
             raise SettingError("`objective` branching takes one critic, not several: `critics` 1")
+
+    def _choose_pairs(self) -> None:
+        """Writes out what `edges` auto stands for."""
+        if self.edges != (AUTO,):
+            given = " ".join(self.edges)
+            raise SettingError(f"`edges` {given}: auto stands alone, for all pairs of vertices")
+        object.__setattr__(self, "edges", ())
+        object.__setattr__(self, "orders", (1, 2))
+        if isinstance(self.structure, Fixed):
+            object.__setattr__(self, "structure", Auto())
 
     @property
     def _covers_once(self) -> bool:
@@ -161,6 +195,8 @@ class QLearningConfig(AgentConfig):
                 "`objective` branching learns hyperedges by themselves, so every vertex must be in "
                 "exactly one of them, as with `rank` 1"
             )
+        self.structure.check_hypergraph(name_of(self.structure), hypergraph)
+        self.grow.check_sizes(sizes)
         return hypergraph
 
     def _hypergraph(self, sizes: tuple[int, ...]) -> Hypergraph:
@@ -189,11 +225,26 @@ class QLearningConfig(AgentConfig):
             ) from None
         return Hypergraph(sizes, edges)
 
-    def build(self, sizes: Sequence[int], observation_shape: tuple[int, ...]) -> QLearningAgent:
-        """The agent for an action space and observations."""
+    def build(
+        self,
+        sizes: Sequence[int],
+        observation_shape: tuple[int, ...],
+        structure: Structure | None = None,
+    ) -> QLearningAgent:
+        """The agent for an action space and observations; with other hyperedges if so stored."""
         from hyperaction.agents.q_learning import QLearningAgent
 
-        return QLearningAgent(self, self.hypergraph(sizes), observation_shape)
+        hypergraph = self.hypergraph(sizes)
+        if not self.structure.changes and not self.grow.changes:
+            if structure is not None:
+                raise ValueError("its hyperedges changed, which its settings do not allow")
+            return QLearningAgent(self, hypergraph, observation_shape)
+        if structure is None:
+            structure = Structure(self.structure.first(hypergraph), self.heads.width_of(hypergraph))
+        if structure.level and structure.level >= len(self.grow.levels):
+            raise ValueError(f"there is no level {structure.level}")
+        now = Hypergraph(hypergraph.sizes, structure.edges)
+        return QLearningAgent(self, now, observation_shape, structure)
 
 
 @dataclass(frozen=True)
@@ -231,7 +282,12 @@ class DDPGConfig(AgentConfig):
     def hypergraph(self, sizes: Sequence[int]) -> None:
         """Real actions have no hyperedges."""
 
-    def build(self, sizes: Sequence[int], observation_shape: tuple[int, ...]) -> DDPGAgent:
+    def build(
+        self,
+        sizes: Sequence[int],
+        observation_shape: tuple[int, ...],
+        structure: Structure | None = None,
+    ) -> DDPGAgent:
         """The agent for an action space and observations."""
         from hyperaction.agents.ddpg import DDPGAgent
 

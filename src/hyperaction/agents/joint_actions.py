@@ -6,28 +6,40 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperaction.agents.exploration import AbstractActions, Actions, Masks
+from hyperaction.agents.growth import limited
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise import random_actions
+from hyperaction.maximise.masks import entry_mask
 
 
 class JointActions(AbstractActions):
-    """One sub-action for every vertex of a hypergraph."""
+    """One sub-action for every vertex of a hypergraph.
+
+    Args:
+        hypergraph: The hyperedges.
+        grid: The sub-actions of each vertex that may be taken, where not all may yet.
+    """
 
     dtype = np.int32
 
-    def __init__(self, hypergraph: Hypergraph) -> None:
+    def __init__(self, hypergraph: Hypergraph, grid: NDArray[np.bool_] | None = None) -> None:
+        self._grid = grid
         self.hypergraph, self.sizes = hypergraph, hypergraph.sizes
         self.length = hypergraph.num_vertices
         self._sizes = np.array(self.sizes, np.int32)
 
     def draw(self, rng: np.random.Generator, count: int, masks: Masks) -> NDArray[np.int32]:
         """So many actions, evenly from all that the masks allow."""
+        if masks is None and self._grid is not None:
+            return rng.choice(np.flatnonzero(self._grid).astype(np.int32), (count, self.length))
         if masks is None:
             return rng.integers(self._sizes, size=(count, self.length), dtype=np.int32)
+        masks = self._on_grid(masks)
         actions = np.asarray(_drawn(self.hypergraph, jax.random.split(_key(rng), count), masks))
         if actions.min() < 0:
             raise ValueError("an action mask leaves no joint action in a state where one is needed")
@@ -43,16 +55,30 @@ class JointActions(AbstractActions):
         if masks is None:
             drawn = super().redraw(rng, actions, free, None)
         else:
+            masks = self._on_grid(masks)
             given = np.where(free, -1, actions).astype(np.int32)
             drawn = np.asarray(_redrawn(self.hypergraph, _key(rng), masks, given))
         usable = np.minimum(actions, drawn).min(axis=1, keepdims=True) >= 0
         return np.where(usable, drawn, actions)
 
+    def _on_grid(self, masks: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The masks with what the grid leaves of them."""
+        if self._grid is None:
+            return masks
+        if masks.shape[1] == sum(self.sizes):
+            limited_masks: NDArray[np.bool_] = limited(masks, self._grid)
+            return limited_masks
+        of_grid = np.asarray(entry_mask(self.hypergraph, jnp.tile(self._grid, self.length)))
+        return masks & of_grid
+
     def allows(self, actions: Actions, masks: Masks) -> NDArray[np.bool_]:
         """Whether each is an action, and allowed by its mask."""
         is_action: NDArray[np.bool_] = np.all(actions >= 0, axis=1)
+        if self._grid is not None and masks is None:
+            return is_action & self._grid[actions].all(axis=1)
         if masks is None:
             return is_action
+        masks = self._on_grid(masks)
         real = np.where(is_action[:, None], actions, 0)
         if masks.shape[1] == self.hypergraph.num_outputs:
             fits = self.hypergraph.representation(masks, real)

@@ -25,15 +25,19 @@ CUSTOM = "custom"
 """What a stored configuration has for an object of the user's own, which is not stored."""
 
 
-def part(registry: Registry, default: Any, *, kept: Sequence[str] = ()) -> Any:
+def part(
+    registry: Registry, default: Any, *, kept: Sequence[str] = (), is_new: bool = False
+) -> Any:
     """A field that holds a part of a registry.
 
     Args:
         registry: The choices.
         default: The part by default.
         kept: Settings that another choice takes over from the part before it, where it has them.
+        is_new: Whether runs of earlier versions had none, as with the default; see `added`.
     """
-    return field(default=default, metadata={"registry": registry, "kept": tuple(kept)})
+    metadata = {"registry": registry, "kept": tuple(kept), "is_new": is_new}
+    return field(default=default, metadata=metadata)
 
 
 def added(default: Any) -> Any:
@@ -41,7 +45,7 @@ def added(default: Any) -> Any:
 
     It is stored where it is another, so that such runs resume.
     """
-    return field(default=default, metadata={"added": True})
+    return field(default=default, metadata={"is_new": True})
 
 
 def with_changes(config: Config, changes: Mapping[str, Any]) -> Config:
@@ -158,7 +162,8 @@ def to_dict(config: Any) -> dict[str, Any]:
 
 
 def _is_implied(config: Any, each: Field[Any]) -> bool:
-    return "added" in each.metadata and getattr(config, each.name) == each.default
+    is_new = bool(each.metadata.get("is_new"))
+    return is_new and getattr(config, each.name) == each.default
 
 
 def _plain(each: Field[Any], value: Any) -> Any:

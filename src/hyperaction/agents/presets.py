@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
-from hyperaction.agents.config import AgentConfig, DDPGConfig, QLearningConfig
+from hyperaction.agents.config import AUTO, AgentConfig, DDPGConfig, QLearningConfig
 from hyperaction.agents.parts import from_dict, with_changes
+from hyperaction.agents.structure import name_of
 from hyperaction.errors import SettingError, unknown
 from hyperaction.hypergraph import HIGHEST
 
@@ -81,6 +82,9 @@ ATARI: dict[AgentName, dict[str, Any]] = {
 
 MAX_VERTICES = 1_000
 
+OTHER: dict[AgentName, AgentName] = {"dqn": "hgqn", "rainbow": "hg-rainbow"}
+"""Agents of one hyperedge, and the same with others."""
+
 
 def config_for(
     agent: AgentName,
@@ -104,7 +108,18 @@ def config_for(
     own = ATARI.get(agent, {}) if preset == "atari" else {}
     config = with_changes(config, PRESETS[preset] | own)
     config = with_changes(config, _with_edges(changes or {}))
-    return config if rank is None else with_rank(agent, config, rank)
+    config = config if rank is None else with_rank(agent, config, rank)
+    check_structure(agent, config)
+    return config
+
+
+def check_structure(agent: AgentName, config: AgentConfig) -> None:
+    """Refuses hyperedges that change in an agent that has one of all vertices."""
+    if agent in OTHER and isinstance(config, QLearningConfig) and config.structure.changes:
+        raise SettingError(
+            f"`structure` {name_of(config.structure)}: {agent} has only the hyperedge of all "
+            f"vertices; with others it is the agent {OTHER[agent]}"
+        )
 
 
 def _with_edges(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,7 +131,9 @@ def _with_edges(changes: Mapping[str, Any]) -> dict[str, Any]:
         edge if isinstance(edge, str) else ",".join(map(str, edge))
         for edge in ([given] if isinstance(given, str) else given)
     )
-    return {**changes, "edges": edges}
+    # Its settings are known once it is chosen.
+    chosen = {"structure": "auto"} if AUTO in edges and "structure" not in changes else {}
+    return {**changes, **chosen, "edges": edges}
 
 
 def with_rank(agent: AgentName, config: AgentConfig, rank: int) -> AgentConfig:
@@ -124,7 +141,7 @@ def with_rank(agent: AgentName, config: AgentConfig, rank: int) -> AgentConfig:
     if not isinstance(config, QLearningConfig):
         raise SettingError(f"`rank` {rank}: {agent} has no hyperedges")
     if AGENTS[agent].orders == (HIGHEST,):  # type: ignore[attr-defined]
-        other = {"dqn": "hgqn", "rainbow": "hg-rainbow"}[agent]
+        other = OTHER[agent]
         raise SettingError(
             f"`rank` {rank}: {agent} has only the hyperedge of all vertices; with others it is "
             f"the agent {other}"

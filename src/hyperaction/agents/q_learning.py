@@ -9,16 +9,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Num, PRNGKeyArray
+from numpy.typing import NDArray
 
 from hyperaction.agents.batch import Batch, UpdateInfo
 from hyperaction.agents.config import QLearningConfig
 from hyperaction.agents.exploration import Explorer
+from hyperaction.agents.growth import limited, on_grid
 from hyperaction.agents.joint_actions import JointActions
 from hyperaction.agents.objectives import AbstractObjective, Losses
 from hyperaction.agents.optimisers import as_optimiser
+from hyperaction.agents.restructure import check_fixed_sum
+from hyperaction.agents.structure import Structure
 from hyperaction.agents.targets import with_update
-from hyperaction.blocks import head_width
 from hyperaction.hypergraph import Hypergraph
+from hyperaction.maximise.masks import entry_mask
 from hyperaction.networks import AbstractValueNetwork, Ensemble, QNetwork
 
 
@@ -38,6 +42,15 @@ class QLearningAgent(eqx.Module):
     config: QLearningConfig = eqx.field(static=True)
     hypergraph: Hypergraph = eqx.field(static=True)
     observation_shape: tuple[int, ...] = eqx.field(static=True)
+    structure: Structure | None = eqx.field(static=True, default=None)
+    """The hyperedges of now, where they change."""
+
+    @property
+    def width(self) -> int:
+        """Hidden units of each head."""
+        if self.structure is not None:
+            return self.structure.width
+        return self.config.heads.width_of(self.hypergraph)
 
     @property
     def action_length(self) -> int:
@@ -54,14 +67,36 @@ class QLearningAgent(eqx.Module):
         return Explorer(
             self.config.exploration,
             num_envs,
-            JointActions(self.hypergraph),
+            JointActions(self.hypergraph, self._grid),
             self.config.learning_starts,
             rng,
         )
 
+    @property
+    def _grid(self) -> NDArray[np.bool_] | None:
+        """The sub-actions of each vertex that may be taken, where not all may yet."""
+        levels = self.config.grow.levels
+        if self.structure is None or self.structure.level + 1 >= len(levels):
+            return None
+        return on_grid(levels, self.structure.level)
+
+    def _allowed(self, mask: Any, *batch: int) -> Any:
+        """A mask, or several, with what the level leaves of it."""
+        grid = self._grid
+        if grid is None:
+            return mask
+        if mask is None:
+            mask = jnp.ones((*batch, sum(self.hypergraph.sizes)), bool)
+        if mask.shape[-1] != sum(self.hypergraph.sizes):  # One entry per entry of a table.
+            of_grid = jnp.tile(grid, self.hypergraph.num_vertices)
+            return mask & entry_mask(self.hypergraph, of_grid)
+        return limited(mask, grid)
+
     def init(self, key: PRNGKeyArray) -> QLearningState:
         """The initial state."""
         online = self._network(key)
+        if self.config.structure.changes:
+            check_fixed_sum(online)
         # A copy: updates donate the state, and a buffer can be donated once.
         target = jax.tree.map(jnp.copy, online)
         optimiser = as_optimiser(self.config.optimiser).init(online)
@@ -84,9 +119,7 @@ class QLearningAgent(eqx.Module):
                 self.hypergraph,
                 state_network,
                 mixer=config.mixer,
-                width=head_width(
-                    self.hypergraph.num_edges, heads.total_width, heads.width_multiple
-                ),
+                width=self.width,
                 dueling=heads.dueling,
                 value_width=heads.total_width,
                 quantiles=self._objective.quantiles,
@@ -106,6 +139,7 @@ class QLearningAgent(eqx.Module):
         inputs: Any = None,
     ) -> Int[Array, " vertices"]:
         """The greedy action; with inputs, what the exploration computes from them."""
+        mask = self._allowed(mask)
         if inputs is None:
             return state.online.greedy(observation, mask=mask)
         action: Int[Array, " vertices"] = self.config.exploration.act(
@@ -115,6 +149,7 @@ class QLearningAgent(eqx.Module):
 
     def update(self, state: QLearningState, batch: Batch) -> tuple[QLearningState, UpdateInfo]:
         """One update on a batch."""
+        batch = batch._replace(next_mask=self._allowed(batch.next_mask, len(batch.reward)))
         (loss, (losses, statistics)), gradient = jax.value_and_grad(self._loss, has_aux=True)(
             state.online, state, batch
         )

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperaction.analysis.anova import Vertices, Weights, canonical, closure, uniform, variances
 from hyperaction.analysis.rollout import Rollout, Trained, load_trained, rollouts
+from hyperaction.anova import Vertices, Weights, canonical, closure, uniform, variances
 from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
 

@@ -138,7 +138,8 @@ def greedy_policy(learner: BaseAgent) -> Policy:
     agent = learner.agent
     if not isinstance(agent, QLearningAgent):
         raise ValueError(f"{learner.name} has no hyperedges")
-    network = learner.state.online
+    state = learner.state
+    network = state.online
     scale = np.ones(1, np.float32)
     if network.mixer.affine:
         weights = np.asarray(network.mixer.weights(agent.hypergraph.num_edges))
@@ -146,7 +147,7 @@ def greedy_policy(learner: BaseAgent) -> Policy:
 
     @jax.jit
     def compute(observation: Any, mask: Any) -> tuple[Any, Any, Any]:
-        action = network.greedy(observation, mask=mask)
+        action = agent.act(state, observation, mask)
         return scale * network.outputs(observation), action, network(observation, action)
 
     def decide(observation: Any, mask: Any) -> Decision:

@@ -177,6 +177,10 @@ class ReplayBuffer:
             weight = self.priorities.weights(self._sampled)
         return Batch(*self.ring.take(self._sampled), weight)
 
+    def observations(self, count: int, rng: np.random.Generator) -> NDArray[Any]:
+        """So many observations, drawn evenly; replay's own random numbers stay as they are."""
+        return np.asarray(self.ring.take(self.ring.draw(count, rng)).observation)
+
     def update_priorities(self, losses: Any) -> None:
         """Takes the losses of the last batch; without priorities they do not matter."""
         if self.priorities is not None:

@@ -22,6 +22,8 @@ from hyperaction.runs.reader import CONFIG, FORMAT, read_config
 
 AGENT_FILE = "agent.safetensors"
 CHECKPOINTS = "checkpoints"
+STRUCTURE = "structure.json"
+"""How the hyperedges changed, and why, in a run where they do."""
 
 GROWS = "steps"
 """The one setting that may grow when a run is resumed: it changes nothing that has happened."""

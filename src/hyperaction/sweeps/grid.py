@@ -155,7 +155,7 @@ def check_fits(name: str, cells: list[Cell]) -> int:
     most = 0
     for cell in cells:
         config = cell.config
-        key = (cell.env, config.bins, config.action_shape, config.config.continuous)
+        key = (cell.env, config.env_bins, config.action_shape, config.config.continuous)
         try:
             if key not in made:
                 made[key] = config.make_env()

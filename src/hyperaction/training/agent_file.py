@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from hyperaction.agents.config import AgentConfig
 from hyperaction.agents.parts import to_dict
 from hyperaction.agents.presets import AgentName, restored
+from hyperaction.agents.structure import STRUCTURE_LIKE, Structure, check_size
 from hyperaction.envs import action_maps
 from hyperaction.errors import SettingError
 from hyperaction.runs.directory import AGENT_FILE
 from hyperaction.runs.files import read_arrays, write_arrays
 from hyperaction.runs.schema import ACTION_SCHEMA, AGENT_SCHEMA, check
+from hyperaction.runs.state import check_like
 from hyperaction.version import __version__
 
 PREFIX = "agent/"
@@ -34,9 +36,12 @@ class AgentFile(NamedTuple):
     observation_shape: tuple[int, ...]
     step: int
     arrays: dict[str, NDArray[Any]]
+    structure: Structure | None = None
+    """The hyperedges, where they change while it learns."""
 
     def about(self) -> dict[str, Any]:
         """What the agent is, ready for JSON: all but its arrays."""
+        changes = {} if self.structure is None else {"structure": self.structure.as_dict()}
         return {
             "hyperaction": __version__,
             "agent": self.name,
@@ -44,6 +49,7 @@ class AgentFile(NamedTuple):
             "actions": action_maps.described(self.actions),
             "observation_shape": self.observation_shape,
             "step": self.step,
+            **changes,
         }
 
 
@@ -68,7 +74,10 @@ def load(path: Path, own: Mapping[str, Any] | None = None) -> AgentFile:
         if not own_arrays:
             raise ValueError("its arrays are named as in another version")
         config, actions = restored(about["agent"], about["settings"], own), _actions(about)
+        structure = _structure(about)
         _check_size(config, actions, own_arrays)
+        if structure is not None:
+            check_size(structure, actions.sizes, own_arrays)
         return AgentFile(
             about["agent"],
             config,
@@ -76,6 +85,7 @@ def load(path: Path, own: Mapping[str, Any] | None = None) -> AgentFile:
             tuple(about["observation_shape"]),
             about["step"],
             own_arrays,
+            structure,
         )
     except SettingError as error:
         raise SettingError(f"{file} cannot be read: {error.template}") from None
@@ -92,6 +102,14 @@ def _actions(about: dict[str, Any]) -> action_maps.ActionMap:
     if np.asarray(last).dtype.kind not in "biuf":
         raise ValueError(f"its actions are {np.asarray(last).dtype}, not numbers")
     return actions
+
+
+def _structure(about: dict[str, Any]) -> Structure | None:
+    """The hyperedges that were described, where they change."""
+    if "structure" not in about:
+        return None
+    check_like(about["structure"], STRUCTURE_LIKE, "structure")
+    return Structure.from_dict(about["structure"])
 
 
 def _check_size(

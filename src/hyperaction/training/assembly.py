@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
 
 from hyperaction.agents.config import AgentConfig
+from hyperaction.agents.structure import Structure
 from hyperaction.envs.action_maps import Discretised
 from hyperaction.envs.vector import Environments
 from hyperaction.envs.wrapper import Factored
@@ -18,16 +20,32 @@ if TYPE_CHECKING:
     from hyperaction.agents.q_learning import QLearningAgent
 
 
+def _largest(agent: Any, sizes: Sequence[int]) -> Any:
+    """The agent with all hyperedges that it will ever have."""
+    structure = getattr(agent, "structure", None)
+    if structure is None:
+        return agent
+    edges = dict.fromkeys((*structure.edges, *agent.config.hypergraph(sizes).edges))
+    return agent.config.build(
+        sizes, agent.observation_shape, structure._replace(edges=tuple(edges))
+    )
+
+
 def assemble(
-    config: AgentConfig, env: Environments | Factored
+    config: AgentConfig, env: Environments | Factored, structure: Structure | None = None
 ) -> tuple[QLearningAgent | DDPGAgent, str]:
     """The agent for an environment, and what there is to say about the memory that it takes.
 
     What does not fit the environment or this machine is refused.
+
+    Args:
+        config: The agent's configuration.
+        env: The environment.
+        structure: The hyperedges that a stored agent had, where they change.
     """
-    agent = config.build(env.actions.sizes, env.observation_shape)
+    agent = config.build(env.actions.sizes, env.observation_shape, structure)
     # The network must fit the observations.
-    state = jax.eval_shape(agent.init, jax.random.key(0))
+    state = jax.eval_shape(_largest(agent, env.actions.sizes).init, jax.random.key(0))
     check_exploration(config, env, state.online)
     check_agent_fits([(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state)])
     return agent, check_fits(config, env, agent.action_length)

@@ -26,14 +26,20 @@ class Backup(Callback):
     def __init__(self) -> None:
         self._leaves: list[NDArray[Any]] = []
         self._step = -INTERVAL
+        self._agent: Any = None
 
     def on_start(self, trainer: Trainer) -> bool | None:
         """Copies the state."""
-        if trainer.step - self._step >= INTERVAL:
+        if trainer.step - self._step >= INTERVAL or trainer.agent is not self._agent:
+            self._agent = trainer.agent
             # Copies, as an array that shares the state's memory would keep it from being reused.
             self._leaves = [np.array(leaf) for leaf in trainer.state.leaves]
             self._step = trainer.step
         return None
+
+    def on_step(self, trainer: Trainer) -> bool | None:
+        """Copies the state where it has become another's, as with other hyperedges."""
+        return self.on_start(trainer) if trainer.agent is not self._agent else None
 
     def on_next_phase(self, trainer: Trainer) -> bool | None:
         """Copies the state."""

@@ -50,6 +50,7 @@ class TrainerCheckpoints:
     def _restore(self, trainer: Trainer, checkpoint: Checkpoint) -> bool:
         streams = trainer.replay.streams
         state = join(checkpoint.state, checkpoint.arrays)
+        trainer.adopt(state["trainer"])
         like = {"trainer": trainer.state_like(), "streams": dict.fromkeys(streams, 0)}
         check_like(state, like | {"metrics": MARK_LIKE})
         for piece in checkpoint.replay:

@@ -9,12 +9,16 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hyperaction.agents.config import AgentConfig
+import numpy as np
+
+from hyperaction.agents.config import AUTO, AgentConfig
+from hyperaction.agents.growth import with_bins
 from hyperaction.agents.parts import implied_parts, to_dict, with_changes
 from hyperaction.agents.presets import (
     AGENTS,
     AgentName,
     PresetName,
+    check_structure,
     config_for,
     restored,
     with_rank,
@@ -89,7 +93,8 @@ class TrainConfig:
     roms: str = ""
     """A directory with cartridges of Atari games, instead of those that come with ale-py."""
     bins: tuple[int, ...] = (5,)
-    """Sub-actions per dimension of a Box action space: one number, or one per dimension."""
+    """Sub-actions per dimension of a Box action space: one number, or one per dimension; with
+    --grow, those of each level."""
     action_shape: tuple[int, ...] = ()
     """The sizes that a Discrete action space is the product of."""
 
@@ -115,7 +120,14 @@ class TrainConfig:
     @property
     def agent_config(self) -> AgentConfig:
         """The agent's settings, with `rank` written out as orders."""
-        return with_rank(self.agent, self.config, self.rank) if self.rank else self.config
+        config = with_rank(self.agent, self.config, self.rank) if self.rank else self.config
+        check_structure(self.agent, config)
+        return with_bins(config, self.bins)[0]
+
+    @property
+    def env_bins(self) -> tuple[int, ...]:
+        """The bins of the action space: the last level's, where they are levels."""
+        return tuple(np.ravel(with_bins(self.config, self.bins)[1]).tolist())
 
     def make_env(self, guard: Guard | None = None) -> Factored:
         """One environment of the run, with its calls inside a guard."""
@@ -123,7 +135,7 @@ class TrainConfig:
 
         return make(
             self.env,
-            bins=self.bins,
+            bins=self.env_bins,
             action_shape=self.action_shape,
             real_actions=self.config.continuous,
             max_episode_steps=self.max_episode_steps,
@@ -246,7 +258,10 @@ def _chosen_parts(config: AgentConfig, given: Any) -> dict[str, Any]:
     """The parts that were chosen by name, such as --optimiser rmsprop, or by their settings."""
     names = [each.name for each in fields(config) if "registry" in each.metadata]
     chosen = {name: given[f"--{name}"][0] for name in names if f"--{name}" in given}
-    flags = {flag.removeprefix("--").replace("-", "_"): None for flag in given}
+    if "structure" in names and given.get("--edges") == [AUTO]:
+        chosen.setdefault("structure", "auto")  # Its settings are options once it is chosen.
+    of_run = {each.flag for each in options_of(TrainConfig)}
+    flags = {flag.removeprefix("--").replace("-", "_"): None for flag in given.keys() - of_run}
     return implied_parts(config, flags | chosen) | chosen
 
 

@@ -30,6 +30,10 @@ class Evaluator:
     ) -> None:
         self.agent, self.compiled, self.make_env = agent, compiled, make_env
 
+    def use(self, agent: Agent, compiled: Compiled) -> None:
+        """Evaluates this agent from now on."""
+        self.agent, self.compiled = agent, compiled
+
     def begin(self, seed: int) -> None:
         """Starts an evaluation with this seed."""
         self.env = self.make_env()

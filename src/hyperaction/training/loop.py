@@ -64,6 +64,7 @@ def train(
         metrics["steps_per_second"] = (trainer.step - first) / (time.perf_counter() - started)
         evaluated: list[Episode] | None = None
         if evaluator is not None:
+            evaluator.use(trainer.agent, trainer.compiled)
             evaluator.begin(trainer.env_seed(phase.number, evaluation=True))
             evaluated = evaluator.run(
                 trainer.state, evaluation_steps, should_stop, ENDLESS * phase_steps

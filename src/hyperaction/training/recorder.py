@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from hyperaction.runs.directory import AGENT_FILE, Run
+from hyperaction.runs.directory import AGENT_FILE, STRUCTURE, Run
+from hyperaction.runs.files import write_json
 from hyperaction.runs.progress import Progress, read_progress, write_progress
 from hyperaction.training.agent_file import AgentFile
 from hyperaction.training.callbacks import Callback
@@ -35,9 +36,12 @@ class Recorder(Callback):
         checkpoints: TrainerCheckpoints,
         config: TrainConfig,
         on_saved: Callable[[], None],
+        on_message: Callable[[str], None] = lambda message: None,
     ) -> None:
         self.run, self.checkpoints, self.config = run, checkpoints, config
-        self.on_saved = on_saved
+        self.on_saved, self.on_message = on_saved, on_message
+        self._reported = 0
+        """The changes of hyperedges that were reported."""
         self.last_step: int | None = None
         """The step of the last checkpoint."""
 
@@ -55,8 +59,16 @@ class Recorder(Callback):
             f"resume from it"
         )
 
+    def on_start(self, trainer: Trainer) -> bool | None:
+        """Changes of an earlier session have been reported."""
+        self._reported = len(trainer.changes)
+        return None
+
     def on_step(self, trainer: Trainer) -> bool | None:
         """Saves the run in the middle of a long phase."""
+        for change in trainer.changes[self._reported :]:
+            self.on_message(change["message"])
+        self._reported = len(trainer.changes)
         interval = self.config.checkpoint_steps
         since = trainer.step - max(trainer.phase.first, self.last_step or 0)
         # Once a phase has its steps it may be over now, which is known only later.
@@ -84,8 +96,17 @@ class Recorder(Callback):
         """Writes a checkpoint, and its agent as a file of its own name."""
         env, agent = trainer.env, trainer.agent
         about = AgentFile(
-            self.config.agent, agent.config, env.actions, env.observation_shape, trainer.step, {}
+            self.config.agent,
+            agent.config,
+            env.actions,
+            env.observation_shape,
+            trainer.step,
+            {},
+            getattr(agent, "structure", None),
         ).about()
+        if trainer.changes:
+            about_vertices = {"sizes": list(env.actions.sizes), "changes": trainer.changes}
+            write_json(self.run.out / STRUCTURE, about_vertices)
         run = {"metrics": self.run.metrics_mark()}
         _link(self.checkpoints.write(trainer, run, about), self.run.out / AGENT_FILE)
         self.last_step = trainer.step

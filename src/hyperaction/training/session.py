@@ -63,7 +63,7 @@ class Session:
                 f"{run.out} holds results but no checkpoint that can be used (--fresh starts over)"
             )
         checkpoints = TrainerCheckpoints(store)
-        recorder = Recorder(run, checkpoints, self.config, on_saved)
+        recorder = Recorder(run, checkpoints, self.config, on_saved, self.on_message)
         trainer: Trainer | None = None
         try:
             trainer = Trainer(self.agent, self.make_envs, self.config.seed)
@@ -99,7 +99,7 @@ class Session:
 
     def _train(self, trainer: Trainer, recorder: Recorder) -> None:
         config = self.config
-        evaluator = Evaluator(self.agent, trainer.compiled, self.make_evaluation_env)
+        evaluator = Evaluator(trainer.agent, trainer.compiled, self.make_evaluation_env)
         reporter = ProgressReporter(recorder.run, config.steps, self.on_progress)
         with stoppable() as should_stop:
             train(

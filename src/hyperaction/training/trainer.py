@@ -25,6 +25,7 @@ from hyperaction.training.compiled import (
     check_actions,
 )
 from hyperaction.training.episodes import Episode, summary
+from hyperaction.training.structure import adopt, change_if_due, check_masks, state_like, state_of
 
 LOSS_INTERVAL = 100
 """Steps between readings of the loss: each one waits for the update."""
@@ -85,6 +86,7 @@ class Trainer:
         else:
             self.env = env
             env.reset(self.env_seed(0))
+        check_masks(agent, None if self.env.mask is None else self.env.mask.shape[1])
         self.explorer = agent.explorer(self.env.num_envs, np.random.default_rng(act))
         self.compiled = Compiled(agent)
         self.state = FlatState(self.compiled.init(jax.random.key(init)))
@@ -106,6 +108,10 @@ class Trainer:
         self.replay_empty_at = 0
         """The step at which replay was empty: learning starts so many steps later."""
         self.phase = Phase(0, 0)
+        self.changes: list[dict[str, Any]] = []
+        """What is known of each change of the hyperedges or sub-actions."""
+        self.returns: list[float] = []
+        """Of the last episodes, where the sub-actions grow when returns stall."""
         self.loss: jax.Array | None = None
         self._statistics: dict[str, jax.Array] = {}
         self._losses: jax.Array | None = None
@@ -149,6 +155,7 @@ class Trainer:
             self._is_env_lost = False
             ended = self._store(observations, actions, result)
             self.phase.episodes += ended
+            change_if_due(self, ended)
             return ended
         finally:
             self.is_busy = False
@@ -207,6 +214,14 @@ class Trainer:
         """Takes over what an agent had learned by a step; replay fills up again first."""
         self.state, self.step, self.replay_empty_at = FlatState(tree), step, step
         self.phase.first = step
+
+    def replace_agent(self, agent: Agent, tree: Any) -> None:
+        """Continues with an agent of other hyperedges, and its state."""
+        self._finish_update()
+        self.agent, self.compiled, self.state = agent, Compiled(agent), FlatState(tree)
+        explorer = agent.explorer(self.env.num_envs, self.explorer.rng)
+        explorer.load_state_dict(self.explorer.state_dict())
+        self.explorer, self.next_greedy = explorer, None
 
     def replace_state(self, leaves: Sequence[NDArray[Any]]) -> None:
         """Takes the arrays of an earlier state in place of one that a failed update has lost."""
@@ -305,6 +320,7 @@ class Trainer:
             "explorer": self.explorer.state_dict(),
             "phase": self.phase.state_dict(),
             "env": self.env.state_dict() if isinstance(self.env, Resumable) else None,
+            **state_of(self),
         }
 
     def state_like(self) -> dict[str, Any]:
@@ -317,7 +333,12 @@ class Trainer:
             "explorer": self.explorer.state_like(),
             "phase": self.phase.state_like(),
             "env": self.env.state_like(actions) if isinstance(self.env, Resumable) else None,
+            **state_like(self),
         }
+
+    def adopt(self, state: Any) -> None:
+        """Takes the hyperedges of a state, which decide what the rest of it looks like."""
+        adopt(self, state)
 
     def load_state_dict(self, state: dict[str, Any]) -> bool:
         """Restores what `state_dict` gave, after replay's streams.

@@ -14,11 +14,12 @@ from hyperaction.report.explain import COLUMNS
 from hyperaction.report.runs import RunData, agent_labels
 from hyperaction.report.statistics import mean_curve
 from hyperaction.report.tables import HEADER, Result, cells, legend, score, summary_lines
-from hyperaction.runs.directory import flat_settings
+from hyperaction.runs.directory import STRUCTURE, flat_settings
 from hyperaction.runs.reader import read_json
 from hyperaction.runs.schema import (
     COUNT,
     FINITE,
+    FLAG,
     SIZES,
     TABLE,
     TEXTS,
@@ -52,6 +53,7 @@ def collect(
         if curve is not None:
             curves[f"{run.config['env']}/{labels[run.out]}"] = _curve(curve)
     explanations, problems = _explanations(runs, labels)
+    structures, more = _structures(runs, labels)
     results = _results(runs, labels, last)
     data = {
         "runs": [_run(run, labels[run.out]) for run in runs],
@@ -60,8 +62,9 @@ def collect(
         "tables": _tables(results),
         "tables_note": legend(results, last),
         "explanations": explanations,
+        "structures": structures,
     }
-    return data, problems
+    return data, problems + more
 
 
 def _run(run: RunData, agent: str) -> dict[str, Any]:
@@ -129,19 +132,35 @@ def _tables(results: Sequence[Result]) -> list[dict[str, Any]]:
 def _explanations(
     runs: Sequence[RunData], labels: dict[Path, str]
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    explained, problems = [], []
+    return _of_runs(runs, labels, EXPLANATION, _explanation)
+
+
+def _structures(
+    runs: Sequence[RunData], labels: dict[Path, str]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    return _of_runs(runs, labels, Path(STRUCTURE), _structure)
+
+
+def _of_runs(
+    runs: Sequence[RunData],
+    labels: dict[Path, str],
+    name: Path,
+    checked: Callable[[Any], dict[str, Any]],
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """What a file in the directories of runs holds, where there is one, and what is wrong."""
+    found, problems = [], []
     for run in runs:
-        file = run.out / EXPLANATION
+        file = run.out / name
         if not file.exists():
             continue
         try:
-            shown = read_json(file, _explanation)
+            shown = read_json(file, checked)
         except UnreadableError as error:
             problems.append(str(error))
             continue
         about = {"run": run.name, "env": run.config["env"], "agent": labels[run.out]}
-        explained.append({**about, **shown})
-    return explained, problems
+        found.append({**about, **shown})
+    return found, problems
 
 
 ROWS = Kind("a list of tables", lambda value: is_list(value, TABLE.fits))
@@ -150,11 +169,30 @@ SCHEMA = {"names": TEXTS, "sizes": SIZES, "steps": COUNT, "representation": ROWS
 """What the output of `hyperaction explain` has."""
 
 
+def _vertices(count: int) -> Kind:
+    return Kind("vertices", lambda value: is_list(value, lambda v: v in range(count)))
+
+
+def _structure(content: Any) -> dict[str, Any]:
+    """What the page shows of how hyperedges changed."""
+    check(content, {"sizes": SIZES, "changes": ROWS})
+    vertices = _vertices(len(content["sizes"]))
+    edges = Kind("hyperedges", lambda value: is_list(value, vertices.fits))
+    for change in content["changes"]:
+        check(change, {"step": COUNT, "message": MESSAGE, "edges": edges, "shares": ROWS})
+        for row in change["shares"]:
+            check(row, {"vertices": vertices, "share": FINITE, "kept": FLAG})
+    return {name: content[name] for name in ("sizes", "changes")}
+
+
+MESSAGE = Kind("text", lambda value: isinstance(value, str))
+
+
 def _explanation(content: Any) -> dict[str, Any]:
     """What the page shows of an explanation."""
     check(content, SCHEMA)
     count = len(content["sizes"])
-    vertices = Kind("vertices", lambda value: is_list(value, lambda v: v in range(count)))
+    vertices = _vertices(count)
     for row in content["representation"]:
         check(row, {"edge": vertices, **dict.fromkeys(COLUMNS, FINITE)})
     for row in content["shares"]:

@@ -183,6 +183,24 @@ function drawExplanation() {
   return Promise.all([drawHypergraph(explanation), drawBars(explanation)]);
 }
 
+function drawStructure() {
+  byId("structured").hidden = !data.structures.length;
+  const structure = data.structures[byId("structure").selectedIndex];
+  if (!structure) return Promise.resolve();
+  byId("changes").replaceChildren();
+  structure.changes.forEach((change) => element("p", change.message, byId("changes")));
+  const rows = structure.changes.flatMap((change) => change.shares).filter((row) => row.vertices.length > 1)
+    .map((row) => ({ label: row.vertices.join(","), percent: 100 * row.share, pair: row.kept ? "kept" : "dropped" }));
+  byId("chosen").hidden = !rows.length;
+  if (!rows.length) return Promise.resolve();
+  rows.sort((one, other) => other.percent - one.percent);
+  return chart("chosen", { data: { values: rows }, mark: "bar", encoding: {
+    x: { field: "label", type: "nominal", sort: rows.map((row) => row.label), title: null, axis: { labelAngle: -90, labelOverlap: true } },
+    y: { field: "percent", type: "quantitative", title: "interaction, share of variance (%)" },
+    color: { field: "pair", type: "nominal", title: null, legend: { orient: "bottom" } },
+    tooltip: [{ field: "label" }, { field: "percent", format: ".2f" }, { field: "pair" }] } });
+}
+
 let shownVideos = "";
 function drawVideos() {
   byId("videos-section").hidden = !data.videos.length;
@@ -224,16 +242,18 @@ function draw() {
   byId("about").textContent = `${data.runs.length} runs, ${done} complete, ${unique(data.runs.map((run) => run.env)).length} environments.`;
   choose(byId("env"), unique([...data.means, ...data.runs].map((row) => row.env))); // Those with results first.
   choose(byId("explanation"), data.explanations.map((one) => one.run));
+  choose(byId("structure"), data.structures.map((one) => one.run));
   listAgents();
   drawTables();
   drawSettings();
   drawVideos();
-  return Promise.all([drawCurves(), drawSpeed(), drawExplanation()]);
+  return Promise.all([drawCurves(), drawSpeed(), drawExplanation(), drawStructure()]);
 }
 
 byId("choices").addEventListener("submit", (event) => event.preventDefault());
 byId("env").addEventListener("change", () => { listAgents(); drawCurves(); });
 byId("explanation").addEventListener("change", drawExplanation);
+byId("structure").addEventListener("change", drawStructure);
 dark.addEventListener("change", draw);
 const drawn = draw();
 document.body.dataset.ready = "yes";

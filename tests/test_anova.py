@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperaction import Hypergraph
-from hyperaction.analysis.anova import canonical, closure, outputs_of, uniform, variances
 from hyperaction.analysis.explain import Explanation
 from hyperaction.analysis.rollout import Rollout
+from hyperaction.anova import canonical, closure, outputs_of, uniform, variances
 from tests.strategies import hypergraphs, slow_representation
 
 
