@@ -30,7 +30,7 @@ from hyperaction.training.assembly import assemble
 from hyperaction.training.backup import Backup
 from hyperaction.training.callbacks import Callback, LogTo, as_callbacks
 from hyperaction.training.compiled import Compiled, FlatState, check_actions
-from hyperaction.training.config import default_preset
+from hyperaction.training.config import RUNS, default_preset
 from hyperaction.training.episodes import Episode
 from hyperaction.training.evaluator import Evaluator
 from hyperaction.training.interrupts import stoppable
@@ -47,11 +47,13 @@ class BaseAgent:
     Args:
         env: A Gymnasium environment, a vector of them, or an id.
         rank: All hyperedges up to this order; by default the agent's own.
-        preset: `"physical"` or `"atari"`, the paper's settings, or `"modern"`, which learns faster;
-            by default the first, or the second where the id is that of a game of ALE/.
+        preset: `"physical"` or `"atari"`, the paper's settings; `"modern"`, which learns faster;
+            `"decqn"` or `"revalued"`, the settings of the paper's descendants. By default the
+            first, or the second where the id is that of a game of ALE/.
         seed: Where all random numbers come from.
         bins: Sub-actions per dimension of a `Box` action space: one number, or one per dimension;
-            with `grow`, those of each level.
+            with `grow`, those of each level. By default the preset's: 5, or 3 of decqn and
+            revalued.
         action_shape: The sizes that a `Discrete` action space is the product of.
         settings: Any other settings of the agent, by name: its own (`batch_size=256`), its parts
             by name or as objects (`optimiser="rmsprop"`, `exploration=EpsilonGreedy(final=0.1)`,
@@ -67,13 +69,14 @@ class BaseAgent:
         rank: int | None = None,
         preset: PresetName | None = None,
         seed: int = 0,
-        bins: Sequence[int] | int = 5,
+        bins: Sequence[int] | int | None = None,
         action_shape: Sequence[int] = (),
         **settings: Any,
     ) -> None:
         env_id = env if isinstance(env, str) else ""
         preset = preset or default_preset(env_id)
         config = config_for(self.name, preset, rank=rank, changes=settings)
+        bins = RUNS[preset].get("bins", 5) if bins is None else bins
         config, bins = with_bins(config, bins)
         raw = make_env(env) if isinstance(env, str) else env
         real = config.continuous

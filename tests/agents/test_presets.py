@@ -4,8 +4,12 @@ import pytest
 
 from hyperaction import Hypergraph
 from hyperaction.agents.config import QLearningConfig
+from hyperaction.agents.objectives import TD
+from hyperaction.agents.optimisers import Adam
 from hyperaction.agents.parts import to_dict, with_changes
 from hyperaction.agents.presets import AGENTS, config_for
+from hyperaction.agents.state_networks import ResidualNetwork
+from hyperaction.agents.targets import Polyak
 from hyperaction.errors import SettingError
 from hyperaction.runs.directory import flat_settings
 
@@ -24,6 +28,26 @@ def test_presets_are_data():
         "optimiser.epsilon", "optimiser.gradient_clip", "target", "target.rate", "batch_size",
         "buffer_size", "learning_starts", "exploration.decay_steps",
     }  # fmt: skip
+
+
+def test_descendants_are_presets():
+    decqn, revalued = config_for("hgqn", "decqn"), config_for("hgqn", "revalued")
+    assert isinstance(decqn, QLearningConfig)
+    assert isinstance(revalued, QLearningConfig)
+    shared = (
+        ("mixer", "mean"), ("n_step", 3), ("batch_size", 256), ("network", ResidualNetwork(512, 1)),
+        ("orders", (1,)), ("optimiser", Adam(1e-4, 1e-8, 40.0)), ("objective", TD(loss="huber")),
+    )  # fmt: skip
+    for name, value in shared:
+        assert getattr(decqn, name) == getattr(revalued, name) == value
+    assert decqn.prioritised
+    assert (decqn.priority_exponent, decqn.weight_exponent) == (0.6, 0.2)
+    assert (decqn.heads.critics, revalued.heads.critics) == (2, 10)
+    assert (decqn.train_frequency, revalued.train_frequency) == (8, 5)
+    assert revalued.target == Polyak(0.005)
+    assert (decqn.exploration.final, decqn.exploration.decay_steps) == (0.1, 1)
+    with pytest.raises(ValueError, match=r"preset decqn has linear heads.*choose the agent hgqn"):
+        config_for("hg-rainbow", "decqn")
 
 
 @pytest.mark.parametrize(

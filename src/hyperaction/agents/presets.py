@@ -12,7 +12,7 @@ from hyperaction.errors import SettingError, unknown
 from hyperaction.hypergraph import HIGHEST
 
 AgentName = Literal["dqn", "hgqn", "rainbow", "hg-rainbow", "bdqn", "ddpg"]
-PresetName = Literal["physical", "modern", "atari"]
+PresetName = Literal["physical", "modern", "decqn", "revalued", "atari"]
 
 RAINBOW = {"objective.double": True, "heads.dueling": True, "n_step": 3, "prioritised": True}
 
@@ -28,6 +28,24 @@ AGENTS: dict[AgentName, AgentConfig] = {
     "ddpg": DDPGConfig(),
 }
 """The paper's agents, with its settings for physical control."""
+
+DESCENDANT = {
+    "mixer": "mean",
+    "network": "residual",
+    "heads.total_width": 0,
+    "heads.shared_state": False,
+    "n_step": 3,
+    "objective.loss": "huber",
+    "optimiser.learning_rate": 0.0001,
+    "optimiser.epsilon": 1e-8,
+    "optimiser.gradient_clip": 40.0,
+    "batch_size": 256,
+    "buffer_size": 1_000_000,
+    "learning_starts": 1_000,
+    "exploration.final": 0.1,
+    "exploration.decay_steps": 1,
+}
+"""What the paper's rank-1 descendants share."""
 
 PRESETS: dict[PresetName, dict[str, Any]] = {
     "physical": {},
@@ -47,6 +65,22 @@ PRESETS: dict[PresetName, dict[str, Any]] = {
         "exploration.final": 0.05,
         "exploration.decay_steps": 1,
     },
+    "decqn": {
+        **DESCENDANT,
+        "heads.critics": 2,
+        "prioritised": True,
+        "priority_exponent": 0.6,
+        "weight_exponent": 0.2,
+        "target.interval": 800,
+        "train_frequency": 8,
+    },
+    "revalued": {
+        **DESCENDANT,
+        "heads.critics": 10,
+        "target": "polyak",
+        "target.rate": 0.005,
+        "train_frequency": 5,
+    },
     "atari": {
         "network": "cnn",
         "heads.total_width": 512,
@@ -65,7 +99,8 @@ PRESETS: dict[PresetName, dict[str, Any]] = {
         "reward_clip": 1.0,
     },
 }
-"""What a preset changes of the paper's settings for physical control."""
+"""What a preset changes of the paper's settings for physical control: modern settings, those of its
+descendants DecQN (Seyde et al., 2023) and REValueD (Ireland and Montana, 2024), and Atari's."""
 
 ATARI_HYPERGRAPH = {"orders": (1, 2, 3)}
 ATARI_RAINBOW = {
@@ -105,6 +140,11 @@ def config_for(
         raise SettingError(
             f"`preset` {preset} is for Q-learning agents; {agent} has `preset` physical"
         )
+    if "heads.total_width" in PRESETS[preset] and _is_dueling(config, PRESETS[preset]):
+        raise SettingError(
+            f"`preset` {preset} has linear heads, without the hidden units of a value stream as "
+            f"{agent} has; choose the agent hgqn"
+        )
     own = ATARI.get(agent, {}) if preset == "atari" else {}
     config = with_changes(config, PRESETS[preset] | own)
     config = with_changes(config, _with_edges(changes or {}))
@@ -120,6 +160,11 @@ def check_structure(agent: AgentName, config: AgentConfig) -> None:
             f"`structure` {name_of(config.structure)}: {agent} has only the hyperedge of all "
             f"vertices; with others it is the agent {OTHER[agent]}"
         )
+
+
+def _is_dueling(config: AgentConfig, changes: Mapping[str, Any]) -> bool:
+    is_linear = not changes["heads.total_width"]
+    return is_linear and isinstance(config, QLearningConfig) and config.heads.dueling
 
 
 def _with_edges(changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,8 +63,8 @@ class TrainConfig:
     agent: AgentName = "hgqn"
     """The agent."""
     preset: PresetName = "physical"
-    """The paper's settings for physical control or for Atari, or modern ones that learn faster;
-    where the environment is a game of ALE/, atari is the default."""
+    """The paper's settings for physical control or for Atari, modern ones that learn faster, or
+    those of DecQN or REValueD; where the environment is a game of ALE/, atari is the default."""
     rank: int = 0
     """All hyperedges up to this order, instead of --orders; 0 leaves --orders."""
     steps: int = 1_000_000
@@ -185,6 +185,8 @@ which are stored where there are any."""
 RUNS: dict[PresetName, dict[str, Any]] = {
     "physical": {},
     "modern": {},
+    "decqn": {"bins": (3,)},
+    "revalued": {"bins": (3,)},
     "atari": {
         "steps": 50_000_000,
         "phase_steps": 250_000,
