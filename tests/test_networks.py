@@ -7,7 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperaction import MLP, Blocks, Hypergraph, NatureCNN, QNetwork, head_width
+from hyperaction.agents.batch import Batch
+from hyperaction.agents.config import QLearningConfig
+from hyperaction.agents.parts import with_changes
+from hyperaction.agents.state_networks import MLPNetwork, ResidualNetwork
 from hyperaction.mixers import MIXERS
+from hyperaction.networks import ResidualMLP
+from hyperaction.networks.normalised import Normalised
 from tests.strategies import hypergraphs
 
 OBSERVATION = (7,)
@@ -193,3 +199,59 @@ def test_images_are_taken_in_double_precision_too():
             found, gradient = jax.value_and_grad(lambda net: net(given).sum())(double)  # noqa: B023
             assert found.dtype == gradient.layers[0].weight.dtype == np.float64
             np.testing.assert_allclose(found, single(image).sum(), rtol=1e-4)
+
+
+def test_observations_are_normalised_by_what_was_seen():
+    random = np.random.default_rng(0)
+    batches = [random.normal(3.0, [0.1, 5.0, 1.0], (8, 3)).astype(np.float32) for _ in range(5)]
+    agent = agent_for_observations(normalise_observations=True, target="polyak")
+    state = jax.jit(agent.init)(jax.random.key(0))
+    update = jax.jit(agent.update)
+    for batch in batches:
+        state, _ = update(state, batch_of(batch))
+    for network in (state.online, state.target):
+        known = network.state_network
+        seen = np.concatenate(batches)
+        np.testing.assert_allclose(known.mean, seen.mean(axis=0), rtol=1e-4)
+        np.testing.assert_allclose(known.variance, seen.var(axis=0), rtol=1e-3)
+        one, x = seen[0], (seen[0] - seen.mean(axis=0)) / seen.std(axis=0)
+        np.testing.assert_allclose(known(one), known.inner(jnp.asarray(x)), rtol=1e-3, atol=1e-4)
+    assert float(known(np.full(3, 1e9, np.float32)).max()) < 1e4
+    gradient = jax.grad(lambda n: n(jnp.ones(3)).sum())(state.online.state_network)
+    assert not any(np.any(leaf) for leaf in (gradient.mean, gradient.variance, gradient.count))
+    with pytest.raises(ValueError, match="is for vectors, not for images of shape"):
+        Normalised(lambda x: x, (4, 84, 84))
+
+
+def agent_for_observations(**changes):
+    small = {"total_width": 8, "network": MLPNetwork((8,)), **changes}
+    return with_changes(QLearningConfig(), small).build((2, 2), (3,))
+
+
+def batch_of(observations):
+    count = len(observations)
+    zeros = jnp.zeros(count)
+    observations = jnp.asarray(observations)
+    actions = jnp.zeros((count, 2), jnp.int32)
+    return Batch(observations, actions, zeros, zeros, observations, None, None)
+
+
+@pytest.mark.parametrize("critics", [1, 2])
+def test_heads_without_hidden_units_are_linear_in_the_features(critics):
+    agent = agent_for_observations(total_width=0, critics=critics, network=ResidualNetwork(8))
+    network = jax.jit(agent.init)(jax.random.key(0)).online
+    member = network if critics == 1 else jax.tree.map(lambda leaf: leaf[0], network.members)
+    state = jnp.arange(8.0)
+    assert member.blocks.hidden is None
+    tables = [np.asarray(w) for stack in member.blocks.weights for w in stack]
+    outputs = member.blocks.outputs(member.blocks.heads(state))
+    np.testing.assert_allclose(outputs, np.concatenate([t @ state for t in tables]), rtol=1e-5)
+
+
+def test_residual_blocks_add_to_their_input():
+    network = ResidualMLP((3,), 8, 2, key=jax.random.key(0))
+    x = network.first(jnp.arange(3.0))
+    for inner, outer, norm in network.blocks:
+        y = x + outer(jnp.maximum(inner(x), 0))
+        x = (y - y.mean()) / jnp.sqrt(y.var() + norm.eps)
+    np.testing.assert_allclose(network(np.arange(3)), x, rtol=1e-4, atol=1e-5)

@@ -70,3 +70,11 @@ def test_the_learning_rate_can_be_a_schedule_over_updates():
     constant, falling = steps.values()
     share = np.array([1.0, 0.5, 0.0, 0.0])
     np.testing.assert_allclose(falling, share * constant, rtol=1e-4, atol=1e-7)
+
+
+def test_weights_decay_in_proportion_to_the_learning_rate():
+    parameters, gradient = jnp.linspace(-1.0, 1.0, 5), jnp.ones(5)
+    plain, decaying = OPTIMISERS["adam"](0.1), OPTIMISERS["adam"](0.1, weight_decay=0.2)
+    one, _ = plain.update(parameters, gradient, plain.init(parameters))
+    other, _ = decaying.update(parameters, gradient, decaying.init(parameters))
+    np.testing.assert_allclose(other, one - 0.1 * 0.2 * parameters, rtol=1e-5, atol=1e-7)

@@ -150,6 +150,8 @@ class QLearningConfig(AgentConfig):
     heads: Heads = Heads()
     network: Any = part(NETWORKS, MLPNetwork())
     """The state network."""
+    normalise_observations: bool = added(False)
+    """Normalise observations by their running mean and variance, over the batches of updates."""
     objective: Any = part(OBJECTIVES, TD(), kept=("double", "loss"))
     """What is learned from a transition."""
     optimiser: Any = part(OPTIMISERS, Adam())

@@ -73,6 +73,7 @@ def update(
     learning_rate: Any,
     epsilon: float,
     gradient_clip: float,
+    weight_decay: float = 0.0,
 ) -> tuple[Any, Moments]:
     """One update of the parameters."""
     if gradient_clip:
@@ -88,6 +89,9 @@ def update(
     others = [jax.tree.leaves(tree) for tree in (gradient, state.mean, state.square)]
     stepped = [step(rule, epsilon, rate, *each) for each in zip(leaves, *others, strict=True)]
     new, mean, square = (jax.tree.unflatten(structure, part) for part in zip(*stepped, strict=True))
+    if weight_decay:
+        decay = at(learning_rate, state.updates) * weight_decay
+        new = jax.tree.map(lambda x, before: x - decay * before, new, parameters)
     return new, Moments(count, mean, square)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hyperaction.agents.parts import check
+from hyperaction.agents.parts import added, check
 from hyperaction.agents.schedules import Linear
 from hyperaction.errors import SettingError
 
@@ -24,9 +24,12 @@ class Adam:
     """The constant for numerical stability."""
     gradient_clip: float = 0.0
     """The largest norm of a gradient; 0 is no limit."""
+    weight_decay: float = added(0.0)
+    """The share of every weight that is taken away per step, times the step size (AdamW)."""
 
     def __post_init__(self) -> None:
         _check(self)
+        check(self, at_least={"weight_decay": 0})
 
     def init(self, parameters: Any) -> Any:
         """The state before the first update."""

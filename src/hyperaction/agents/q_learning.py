@@ -24,6 +24,7 @@ from hyperaction.agents.targets import with_update
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise.masks import entry_mask
 from hyperaction.networks import AbstractValueNetwork, Ensemble, QNetwork
+from hyperaction.networks.normalised import Normalised, with_statistics
 
 
 class QLearningState(NamedTuple):
@@ -126,10 +127,16 @@ class QLearningAgent(eqx.Module):
                 key=key,
             )
 
+        network: AbstractValueNetwork
         if heads.critics == 1:
-            return critic(state_network(state_key), network_key)
-        shared = heads.shared_state
-        return Ensemble(critic, state_network, critics=heads.critics, shared=shared, key=key)
+            network = critic(state_network(state_key), network_key)
+        else:
+            shared = heads.shared_state
+            network = Ensemble(critic, state_network, critics=heads.critics, shared=shared, key=key)
+        if not config.normalise_observations:
+            return network
+        normalised = Normalised(network.state_network, self.observation_shape)
+        return eqx.tree_at(lambda network: network.state_network, network, normalised)
 
     def act(
         self,
@@ -156,9 +163,13 @@ class QLearningAgent(eqx.Module):
         optimiser = as_optimiser(self.config.optimiser)
         online, optimiser_state = optimiser.update(state.online, gradient, state.optimiser)
         memory = self._objective.update(state.memory, statistics)
-        state = QLearningState(online, state.target, optimiser_state, memory)
+        before, state = state, QLearningState(online, state.target, optimiser_state, memory)
         if with_update(self.config.target):
             state = self.update_target(state)
+        if self.config.normalise_observations:
+            known = before.online.state_network.updated(batch.observation)
+            networks = [with_statistics(network, known) for network in (state.online, state.target)]
+            state = state._replace(online=networks[0], target=networks[1])
         return state, UpdateInfo(loss, losses, statistics)
 
     def update_target(self, state: QLearningState) -> QLearningState:

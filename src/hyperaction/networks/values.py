@@ -38,6 +38,8 @@ class AbstractValueNetwork(eqx.Module):
     `values` is about the expected return, of all critics together.
     """
 
+    state_network: eqx.AbstractVar[Any]
+    """From an observation to features."""
     hypergraph: eqx.AbstractVar[Hypergraph]
     mixer: eqx.AbstractVar[AbstractMixer]
 
