@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hyperaction.agents.exploration import EpsilonGreedy as EpsilonGreedy
     from hyperaction.agents.exploration import Extended as Extended
     from hyperaction.agents.exploration import Ordinal as Ordinal
+    from hyperaction.agents.exploration import Policy as Policy
     from hyperaction.agents.objectives import TD as TD
     from hyperaction.agents.objectives import AbstractObjective as AbstractObjective
     from hyperaction.agents.objectives import Branching as Branching
@@ -82,6 +83,7 @@ _HOMES = {
         "EpsilonGreedy",
         "Extended",
         "Ordinal",
+        "Policy",
     ),
     "agents.objectives": ("TD", "AbstractObjective", "Branching", "Losses", "Quantile", "Soft"),
     "agents.optimisers": ("Adam", "RMSProp"),

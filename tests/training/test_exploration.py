@@ -5,6 +5,7 @@ from functools import partial
 
 import gymnasium
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -103,6 +104,29 @@ def test_critics_that_disagree_are_followed(by):
     assert np.flatnonzero(before != explorer.memory["critic"]).tolist() == [7]
 
 
+def test_the_policy_of_the_objective_is_what_it_draws_from():
+    settings = {"objective": "soft", "target_entropy": 0.4, "temperature_rate": 0.05}
+    agent = agent_for(exploration="policy", **settings)
+    state = init(agent)
+    count = 4000
+    state = state._replace(memory=state.memory | {"log_temperature": jnp.log(0.07)})
+    observation = np.array([1.0, -2.0, 0.5, 3.0], np.float32)
+    inputs = agent.explorer(count, np.random.default_rng(0)).inputs(99_999)
+    act = jax.jit(jax.vmap(partial(agent.act, state, observation, None)))
+    frequencies = np.bincount(np.asarray(act(inputs)) @ [2, 1], minlength=6)
+    values = np.asarray(state.online.q_values(observation), np.float64)
+    exponentials = np.exp((values - values.max()) / 0.07)
+    chances = exponentials / exponentials.sum()
+    assert chisquare(frequencies, count * chances).pvalue > 0.001
+    with pytest.raises(SettingError, match="exploration policy draws actions at the temperature"):
+        agent_for(exploration="policy")
+
+
+def test_soft_values_that_are_not_known_exactly_are_refused_at_the_start():
+    with pytest.raises(SettingError, match="objective soft needs the exact soft value"):
+        HGQN(Wide(), rank=2, objective="soft", **TINY)
+
+
 def test_one_critic_disagrees_with_nobody():
     with pytest.raises(SettingError, match="exploration disagreement needs critics of at least 2"):
         HGQN(Counting(), exploration="disagreement", **TINY)
@@ -137,9 +161,10 @@ SWITCHES, PENDULUM = "tests.faulty:Faulty-v0", "Pendulum-v1"
         (PENDULUM, ["ordinal"]),
         (SWITCHES, ["boltzmann", "--rank", "2", "--temperature", "linear:1:0.1:50"]),
         (SWITCHES, ["boltzmann", "--rank", "2", "--overlap"]),
+        (SWITCHES, ["policy", "--objective", "soft", "--target-entropy", "0.5"]),
         (SWITCHES, ["disagreement", "--by", "critic", "--critics", "2", "--quantiles", "3"]),
     ],
-    ids=["extended", "ordinal", "boltzmann", "boltzmann with overlap", "critics"],
+    ids=["extended", "ordinal", "boltzmann", "boltzmann with overlap", "policy", "critics"],
 )
 def test_a_run_that_is_killed_is_the_run_that_never_stopped(env, options, tmp_path, monkeypatch):
     config = parse_train([env, *RUN, "--exploration", *options])

@@ -171,6 +171,12 @@ class QLearningConfig(AgentConfig):
             raise SettingError(
                 "`objective` branching does not mix hyperedges: `mixer` must stay sum or mean"
             )
+        of_objective = getattr(self.exploration, "of_objective", False)
+        if of_objective and not hasattr(self.objective, "temperature_of"):
+            raise SettingError(
+                "`exploration` policy draws actions at the temperature of the `objective` soft; "
+                "with others, choose boltzmann"
+            )
         if self._covers_once and self.heads.critics > 1:
             raise SettingError("`objective` branching takes one critic, not several: `critics` 1")
 

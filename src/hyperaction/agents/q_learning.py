@@ -149,6 +149,8 @@ class QLearningAgent(eqx.Module):
         mask = self._allowed(mask)
         if inputs is None:
             return state.online.greedy(observation, mask=mask)
+        if self.config.exploration.of_objective:
+            inputs = inputs | {"temperature": self.config.objective.temperature_of(state.memory)}
         action: Int[Array, " vertices"] = self.config.exploration.act(
             state.online, observation, mask, inputs
         )

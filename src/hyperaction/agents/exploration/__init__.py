@@ -15,6 +15,7 @@ from hyperaction.agents.exploration.disagreement import Disagreement as Disagree
 from hyperaction.agents.exploration.epsilon import EpsilonGreedy as EpsilonGreedy
 from hyperaction.agents.exploration.extended import Extended as Extended
 from hyperaction.agents.exploration.ordinal import Ordinal as Ordinal
+from hyperaction.agents.exploration.policy import Policy as Policy
 from hyperaction.agents.exploration.real import Gaussian as Gaussian
 from hyperaction.agents.exploration.real import OrnsteinUhlenbeck as OrnsteinUhlenbeck
 
@@ -24,5 +25,6 @@ EXPLORATIONS: dict[str, type[Any]] = {
     "ordinal": Ordinal,
     "boltzmann": Boltzmann,
     "disagreement": Disagreement,
+    "policy": Policy,
 }
 NOISES: dict[str, type[Any]] = {"ou": OrnsteinUhlenbeck, "gaussian": Gaussian}

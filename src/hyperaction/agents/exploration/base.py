@@ -27,6 +27,9 @@ class AbstractExploration:
     ordinal: ClassVar[bool] = False
     """Whether it needs sub-actions that are evenly spaced numbers: those of a `Box` in bins."""
 
+    of_objective: ClassVar[bool] = False
+    """Whether its inputs get the temperature of the objective, which must have one."""
+
     def init(self, explorer: Explorer) -> dict[str, NDArray[Any]]:
         """What is remembered from step to step, at the start; shapes must stay."""
         return {}

@@ -35,6 +35,9 @@ class AbstractObjective:
         """What is remembered from update to update, at the start: a pytree."""
         return ()
 
+    def check_network(self, network: AbstractValueNetwork) -> None:
+        """Refuses a network that it cannot learn; its arrays are shapes only."""
+
     @abstractmethod
     def losses(
         self,

@@ -63,6 +63,15 @@ class Soft(AbstractObjective):
             "entropy": jnp.float32(self.target_entropy * most),
         }
 
+    def check_network(self, network: Any) -> None:
+        """Refuses networks whose soft values are not known exactly."""
+        if not network.maximiser.softens:
+            raise SettingError(
+                "`objective` soft needs the exact soft value of all joint actions, which takes a "
+                "`mixer` that is a weighted sum, such as sum or mean, and hyperedges that overlap "
+                "less: a lower `rank`, or fewer `edges`"
+            )
+
     def temperature_of(self, memory: Any) -> Any:
         """The temperature now."""
         import jax.numpy as jnp
