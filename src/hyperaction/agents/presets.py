@@ -10,7 +10,7 @@ from hyperaction.agents.parts import from_dict, with_changes
 from hyperaction.errors import SettingError, unknown
 from hyperaction.hypergraph import HIGHEST
 
-AgentName = Literal["dqn", "hgqn", "rainbow", "hg-rainbow", "bdqn", "ddpg"]
+AgentName = Literal["dqn", "hgqn", "rainbow", "hg-rainbow", "bdqn", "action-in", "ddpg"]
 PresetName = Literal["physical", "modern", "atari"]
 
 RAINBOW = {"objective.double": True, "heads.dueling": True, "n_step": 3, "prioritised": True}
@@ -24,9 +24,10 @@ AGENTS: dict[AgentName, AgentConfig] = {
         QLearningConfig(orders=(1,)),
         {"objective": "branching", "objective.double": True, "heads.dueling": True},
     ),
+    "action-in": with_changes(QLearningConfig(orders=(1,)), {"heads.action_in": True}),
     "ddpg": DDPGConfig(),
 }
-"""The paper's agents, with its settings for physical control."""
+"""The paper's agents and its baselines, with its settings for physical control."""
 
 PRESETS: dict[PresetName, dict[str, Any]] = {
     "physical": {},
@@ -123,6 +124,8 @@ def with_rank(agent: AgentName, config: AgentConfig, rank: int) -> AgentConfig:
     """The agent with all hyperedges up to this order."""
     if not isinstance(config, QLearningConfig):
         raise SettingError(f"`rank` {rank}: {agent} has no hyperedges")
+    if config.heads.action_in:
+        raise SettingError(f"`rank` {rank}: a network that takes the action in has no hyperedges")
     if AGENTS[agent].orders == (HIGHEST,):  # type: ignore[attr-defined]
         other = {"dqn": "hgqn", "rainbow": "hg-rainbow"}[agent]
         raise SettingError(

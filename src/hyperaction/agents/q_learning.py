@@ -19,16 +19,24 @@ from hyperaction.agents.objectives import AbstractObjective, Losses
 from hyperaction.agents.optimisers import as_optimiser
 from hyperaction.agents.targets import with_update
 from hyperaction.blocks import head_width
+from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise import random_actions
-from hyperaction.networks import AbstractValueNetwork, Ensemble, QNetwork
+from hyperaction.networks import (
+    AbstractQFunction,
+    AbstractValueNetwork,
+    ActionInNetwork,
+    Ensemble,
+    LogNetwork,
+    QNetwork,
+)
 
 
 class QLearningState(NamedTuple):
     """All that an agent learns and remembers, in one pytree."""
 
-    online: AbstractValueNetwork
-    target: AbstractValueNetwork
+    online: AbstractQFunction
+    target: AbstractQFunction
     optimiser: Any
     memory: Any
     """What the objective remembers."""
@@ -75,7 +83,50 @@ class QLearningAgent(eqx.Module):
         objective: AbstractObjective = self.config.objective
         return objective
 
-    def _network(self, key: PRNGKeyArray) -> AbstractValueNetwork:
+    def _network(self, key: PRNGKeyArray) -> AbstractQFunction:
+        config, heads = self.config, self.config.heads
+        mapping = self._objective.mapping(config.discount, config.reward_clip)
+        if not (heads.action_in or mapping):
+            network = self._mixed_network(key)
+            self._check_maximiser(network)
+            return network
+        state_key, network_key = jax.random.split(key)
+        state_network = config.network(self.observation_shape, key=state_key)
+        way = config.maximise or None
+        if mapping:
+            return LogNetwork(
+                self.hypergraph,
+                state_network,
+                mapping,
+                mixer=config.mixer,
+                width=self._head_width,
+                way=way,
+                key=network_key,
+            )
+        width = heads.total_width
+        return ActionInNetwork(
+            self.hypergraph, state_network, width=width, way=way, key=network_key
+        )
+
+    @property
+    def _head_width(self) -> int:
+        heads = self.config.heads
+        return head_width(self.hypergraph.num_edges, heads.total_width, heads.width_multiple)
+
+    def _check_maximiser(self, network: AbstractValueNetwork) -> None:
+        """Refuses a way to maximise that the hyperedges, mixer or objective do not allow."""
+        way, is_soft = self.config.maximise, self._objective.needs_soft_values
+        if not (way or is_soft):
+            return
+        try:
+            maximiser = network.maximiser
+            if is_soft:
+                maximiser.check_soft()
+        except ValueError as error:
+            part = f"`maximise` {getattr(way, 'name', way)}" if way else "`objective` soft"
+            raise SettingError(f"{part}: {error}") from None
+
+    def _mixed_network(self, key: PRNGKeyArray) -> AbstractValueNetwork:
         state_key, network_key = jax.random.split(key)
         config, heads = self.config, self.config.heads
 
@@ -87,12 +138,11 @@ class QLearningAgent(eqx.Module):
                 self.hypergraph,
                 state_network,
                 mixer=config.mixer,
-                width=head_width(
-                    self.hypergraph.num_edges, heads.total_width, heads.width_multiple
-                ),
+                width=self._head_width,
                 dueling=heads.dueling,
                 value_width=heads.total_width,
                 quantiles=self._objective.quantiles,
+                way=config.maximise or None,
                 key=key,
             )
 
@@ -128,9 +178,12 @@ class QLearningAgent(eqx.Module):
         return state._replace(target=self.config.target.update(state.online, state.target))
 
     def _loss(
-        self, online: AbstractValueNetwork, state: QLearningState, batch: Batch
+        self, online: AbstractQFunction, state: QLearningState, batch: Batch
     ) -> tuple[Float[Array, ""], tuple[Float[Array, " batch"], dict[str, Float[Array, ""]]]]:
+        candidates = batch.action if online.takes_candidates else None
+
         def of_one(transition: Batch) -> Losses:
+            transition = transition._replace(candidates=candidates)
             return self._objective.losses(online, state.target, transition, state.memory)
 
         each = jax.vmap(of_one)(batch._replace(weight=None))

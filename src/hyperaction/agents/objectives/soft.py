@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hyperaction.agents.objectives.base import AbstractObjective, Losses, LossName, td_losses
 from hyperaction.agents.parts import check
@@ -37,6 +37,9 @@ class Soft(AbstractObjective):
     """The lowest that temperature times log-probability can be there."""
     loss: LossName = "mse"
     """The loss of a temporal-difference error."""
+
+    needs_hyperedges: ClassVar[bool] = True
+    needs_soft_values: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check(self, at_least={"munchausen": 0})
