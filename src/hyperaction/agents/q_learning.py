@@ -85,7 +85,7 @@ class QLearningAgent(eqx.Module):
 
     def _network(self, key: PRNGKeyArray) -> AbstractQFunction:
         config, heads = self.config, self.config.heads
-        mapping = self._objective.mapping(config.discount, config.reward_clip)
+        mapping = self._objective.mapping(config.discount)
         if not (heads.action_in or mapping):
             network = self._mixed_network(key)
             self._check_maximiser(network)
@@ -162,6 +162,7 @@ class QLearningAgent(eqx.Module):
 
     def update(self, state: QLearningState, batch: Batch) -> tuple[QLearningState, UpdateInfo]:
         """One update on a batch."""
+        state = state._replace(memory=self._objective.observe(state.memory, batch))
         (loss, (losses, statistics)), gradient = jax.value_and_grad(self._loss, has_aux=True)(
             state.online, state, batch
         )

@@ -25,18 +25,22 @@ class LogMapping:
     Args:
         c: How far apart logarithms lie.
         lowest: The lowest value that has a logarithm.
-        highest: The highest value that a state can have.
+        horizon: What a reward of 1 at every step is worth, from now on.
         inits: The values whose logarithm is zero, one per head.
     """
 
     c: float
     lowest: float
-    highest: float = math.inf
+    horizon: float = math.inf
     inits: tuple[float, float] = (0.0, 0.0)
 
     @property
     def _zeros(self) -> Float[Array, " heads"]:
         return jnp.log(jnp.array([max(self.lowest, value) for value in self.inits]))
+
+    def highest(self, reward: Float[Array, ""]) -> Float[Array, ""]:
+        """The highest value of a state where no reward is larger than this."""
+        return jnp.where(reward > 0, reward * self.horizon, 0.0)
 
     def logs(self, values: Float[Array, "*n heads"]) -> Float[Array, "*n heads"]:
         """The logarithms of positive values."""

@@ -36,13 +36,17 @@ class AbstractObjective:
     needs_soft_values: ClassVar[bool] = False
     """Whether it asks for soft values."""
 
-    def mapping(self, discount: float, reward_clip: float) -> LogMapping | None:
+    def mapping(self, discount: float) -> LogMapping | None:
         """How a network's values are mapped, if it learns logarithms of them."""
         return None
 
     def init(self, hypergraph: Hypergraph) -> Any:
         """What is remembered from update to update, at the start: a pytree."""
         return ()
+
+    def observe(self, memory: Any, batch: Batch) -> Any:
+        """What is remembered once a batch is known, before its losses."""
+        return memory
 
     @abstractmethod
     def losses(

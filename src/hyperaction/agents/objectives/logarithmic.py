@@ -12,6 +12,7 @@ from hyperaction.errors import SettingError
 
 if TYPE_CHECKING:
     from hyperaction.agents.batch import Batch
+    from hyperaction.hypergraph import Hypergraph
     from hyperaction.networks.logarithmic import LogMapping
 
 LEAST = 1e-30
@@ -56,13 +57,27 @@ class Logarithmic(AbstractObjective):
                 f"as single precision holds its logarithm: choose a lower `k`"
             )
 
-    def mapping(self, discount: float, reward_clip: float) -> LogMapping:
-        """From values to logarithms, where rewards are discounted and clipped so."""
+    def mapping(self, discount: float) -> LogMapping:
+        """From values to logarithms."""
         from hyperaction.networks.logarithmic import LogMapping
 
-        bounded = reward_clip > 0 and discount < 1
-        highest = reward_clip / (1.0 - discount) if bounded else math.inf
-        return LogMapping(self.c, discount**self.k, highest, (self.q_init, 0.0))
+        horizon = 1.0 / (1.0 - discount) if discount < 1 else math.inf
+        return LogMapping(self.c, discount**self.k, horizon, (self.q_init, 0.0))
+
+    def init(self, hypergraph: Hypergraph) -> Any:
+        """The largest reward or loss so far, which limits what is bootstrapped from.
+
+        Exponentials of logarithms that overshoot would otherwise run away.
+        """
+        import jax.numpy as jnp
+
+        return jnp.zeros(())
+
+    def observe(self, memory: Any, batch: Batch) -> Any:
+        """The largest reward or loss, with those of a batch."""
+        import jax.numpy as jnp
+
+        return jnp.maximum(memory, jnp.abs(batch.reward).max())
 
     def losses(self, online: Any, target: Any, transition: Batch, memory: Any) -> Losses:
         """The loss of one transition: those of what is won and lost, added."""
@@ -76,7 +91,9 @@ class Logarithmic(AbstractObjective):
         logs = online.logs(transition.observation, transition.action)
         chooser = jax.lax.stop_gradient(online) if self.double else target
         action = chooser.greedy(observation, mask=mask, candidates=transition.candidates)
-        next_values = mapping.values(target.logs(observation, action)).clip(0.0, mapping.highest)
+        next_values = mapping.values(target.logs(observation, action)).clip(
+            0.0, mapping.highest(memory)
+        )
         rewards = jnp.maximum(jnp.stack([transition.reward, -transition.reward]), 0.0)
         each = jax.vmap(td_target, in_axes=(0, None, 0))
         targets = each(rewards, transition.discount, next_values).clip(mapping.lowest)
