@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hyperaction.agents.objectives import TD as TD
     from hyperaction.agents.objectives import AbstractObjective as AbstractObjective
     from hyperaction.agents.objectives import Branching as Branching
+    from hyperaction.agents.objectives import Logarithmic as Logarithmic
     from hyperaction.agents.objectives import Losses as Losses
     from hyperaction.agents.objectives import Quantile as Quantile
     from hyperaction.agents.objectives import Soft as Soft
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from hyperaction.api import DDPG as DDPG
     from hyperaction.api import DQN as DQN
     from hyperaction.api import HGQN as HGQN
+    from hyperaction.api import ActionIn as ActionIn
     from hyperaction.api import HGRainbow as HGRainbow
     from hyperaction.api import Rainbow as Rainbow
     from hyperaction.blocks import Blocks as Blocks
@@ -52,7 +54,9 @@ if TYPE_CHECKING:
     from hyperaction.mixers import Universal as Universal
     from hyperaction.mixers import make_mixer as make_mixer
     from hyperaction.networks import MLP as MLP
+    from hyperaction.networks import ActionInNetwork as ActionInNetwork
     from hyperaction.networks import Ensemble as Ensemble
+    from hyperaction.networks import LogNetwork as LogNetwork
     from hyperaction.networks import NatureCNN as NatureCNN
     from hyperaction.networks import QNetwork as QNetwork
     from hyperaction.training.callbacks import Callback as Callback
@@ -74,8 +78,8 @@ _HOMES = {
     ),
     "maximise": ("WAYS", "Maximiser", "entry_mask", "maximiser", "random_actions"),
     "blocks": ("Blocks", "head_width"),
-    "networks": ("MLP", "Ensemble", "NatureCNN", "QNetwork"),
-    "api": ("BDQN", "DDPG", "DQN", "HGQN", "HGRainbow", "Rainbow"),
+    "networks": ("MLP", "ActionInNetwork", "Ensemble", "LogNetwork", "NatureCNN", "QNetwork"),
+    "api": ("BDQN", "DDPG", "DQN", "HGQN", "ActionIn", "HGRainbow", "Rainbow"),
     "agents.exploration": (
         "AbstractExploration",
         "Boltzmann",
@@ -85,7 +89,15 @@ _HOMES = {
         "Ordinal",
         "Policy",
     ),
-    "agents.objectives": ("TD", "AbstractObjective", "Branching", "Losses", "Quantile", "Soft"),
+    "agents.objectives": (
+        "TD",
+        "AbstractObjective",
+        "Branching",
+        "Logarithmic",
+        "Losses",
+        "Quantile",
+        "Soft",
+    ),
     "agents.optimisers": ("Adam", "RMSProp"),
     "agents.schedules": ("Linear",),
     "agents.state_networks": ("CNNNetwork", "MLPNetwork", "ResidualNetwork"),

@@ -385,6 +385,12 @@ class BDQN(BaseAgent):
     name = "bdqn"
 
 
+class ActionIn(BaseAgent):
+    """A Q-network that takes the state and the action, and gives one value."""
+
+    name = "action-in"
+
+
 class DDPG(BaseAgent):
     """Deep deterministic policy gradients, for `Box` actions as they are."""
 
@@ -392,7 +398,7 @@ class DDPG(BaseAgent):
 
 
 AGENT_CLASSES: dict[AgentName, type[BaseAgent]] = {
-    each.name: each for each in (HGQN, DQN, Rainbow, HGRainbow, BDQN, DDPG)
+    each.name: each for each in (HGQN, DQN, Rainbow, HGRainbow, BDQN, ActionIn, DDPG)
 }
 
 

@@ -94,6 +94,11 @@ class Blocks(eqx.Module):
         new = (tuple(means), jnp.mean(self.biases, axis=0))
         return eqx.tree_at(lambda blocks: (blocks.weights, blocks.biases), self, new)
 
+    def quantile(self, number: int) -> Blocks:
+        """The blocks whose outputs are these blocks' quantiles of one number."""
+        new = (tuple(weights[number] for weights in self.weights), self.biases[number])
+        return eqx.tree_at(lambda blocks: (blocks.weights, blocks.biases), self, new)
+
     def heads(self, state: Float[Array, " features"]) -> Float[Array, "heads width"]:
         """The heads' hidden units, from which all else follows: most of the work is here."""
         if self.hidden is None:

@@ -212,6 +212,18 @@ MIXERS: dict[str, MakeMixer] = {
 """The mixers that have a name."""
 
 
+def as_mixer(
+    given: AbstractMixer | MakeMixer | str,
+    hypergraph: Hypergraph,
+    features: int,
+    key: PRNGKeyArray,
+) -> AbstractMixer:
+    """The mixer that is given: itself, by its name, or by a function that makes it."""
+    if isinstance(given, str):
+        return make_mixer(given, hypergraph, features=features, key=key)
+    return given if isinstance(given, AbstractMixer) else given(hypergraph, features, key)
+
+
 def make_mixer(
     name: str, hypergraph: Hypergraph, *, features: int, key: PRNGKeyArray
 ) -> AbstractMixer:

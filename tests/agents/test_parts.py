@@ -11,7 +11,14 @@ from hyperaction.agents.exploration import EpsilonGreedy
 from hyperaction.agents.objectives import Branching, Quantile, Soft
 from hyperaction.agents.optimisers import Adam, RMSProp
 from hyperaction.agents.parts import to_dict, with_changes
-from hyperaction.agents.presets import AGENTS, PRESETS, config_for, restored
+from hyperaction.agents.presets import (
+    AGENTS,
+    DESCENDANTS,
+    LINEAR_HEADS,
+    PRESETS,
+    config_for,
+    restored,
+)
 from hyperaction.agents.schedules import Linear
 from hyperaction.agents.state_networks import MLPNetwork
 from hyperaction.agents.targets import Copy, Polyak
@@ -28,6 +35,7 @@ CONFIGS = [
     for agent, config in AGENTS.items()
     for preset in PRESETS
     if preset == "physical" or not config.continuous
+    if preset not in DESCENDANTS or agent in LINEAR_HEADS
 ]
 
 

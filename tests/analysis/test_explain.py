@@ -51,6 +51,8 @@ def runs(tmp_path_factory):
         "pair": ["--rank", "2", "--dueling", "--mixer", "mean"],
         "universal": ["--rank", "2", "--mixer", "universal"],
         "dqn": ["--agent", "dqn"],
+        "action-in": ["--agent", "action-in"],
+        "logarithmic": ["--rank", "2", "--objective", "logarithmic"],
     }
     for name, more in kinds.items():
         assert cli.main([*common, *more, "--out", str(out / name)]) == 0
@@ -85,6 +87,26 @@ def test_runs_are_explained(runs, capsys):
     assert "cannot be split into shares" in capsys.readouterr().out
     assert cli.main(["explain", "--trust", str(runs / "pair"), str(runs / "dqn")]) == 1
     assert "has other hyperedges than" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("action-in", "its network takes the action in and has no hyperedges"),
+        ("logarithmic", "its values are differences of exponentials, which cannot be split"),
+    ],
+)
+def test_what_is_no_mix_of_hyperedges_is_played_and_filmed_and_not_explained(
+    runs, name, reason, capsys
+):
+    run = str(runs / name)
+    assert cli.main(["explain", "--trust", run]) == 1
+    assert f"no agent to explain: {run}: {reason}" in capsys.readouterr().err
+    assert cli.main(["evaluate", "--trust", run, "--episodes", "1"]) == 0
+    agent = load_trained(runs / name, trust=True)
+    shots = list(film(agent, 1, 0))
+    assert len(shots) == 10
+    assert Painter(agent.edges, []).paint(shots[0]).shape == (480, 640 + 380, 3)
 
 
 def test_a_run_without_an_agent_that_can_be_read_is_left_out(runs, tmp_path, capsys):

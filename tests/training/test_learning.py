@@ -8,7 +8,7 @@ import pytest
 from gymnasium import spaces
 
 from hyperaction.agents.targets import Polyak
-from hyperaction.api import BDQN, DDPG, DQN, HGQN, HGRainbow, Rainbow
+from hyperaction.api import BDQN, DDPG, DQN, HGQN, ActionIn, HGRainbow, Rainbow
 from tests.training.envs import Aiming, Climbing
 
 pytestmark = pytest.mark.usefixtures("shared_programs")
@@ -36,6 +36,7 @@ def without_interval(settings):
         (Rainbow, {}, 1.1),
         (HGRainbow, {"rank": 2}, 1.1),
         (HGQN, {"rank": 2, "layer_norm": True, "target": Polyak(0.05), "loss": "huber"}, 1.1),
+        (ActionIn, {}, 1.1),
         (BDQN, {"towards": "independent", "dueling": True, "double": True}, 0.5),
     ],
     ids=str,

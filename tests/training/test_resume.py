@@ -130,6 +130,31 @@ def test_stopping_at_any_moment_changes_nothing(tmp_path, monkeypatch):
         assert metrics(out) == metrics(whole), killer.seen[moment]
 
 
+@pytest.mark.parametrize(
+    "agent",
+    [
+        ["--agent", "action-in", "--maximise", "sampling", "--prioritised", "--n-step", "3"],
+        ["--rank", "2", "--objective", "logarithmic", "--double"],
+    ],
+    ids=["action-in", "logarithmic"],
+)
+def test_agents_that_look_for_their_actions_are_resumed_as_they_were(agent, tmp_path, monkeypatch):
+    config = parse_train([
+        "tests.faulty:Faulty-v0", *agent, "--steps", "160", "--hidden", "8", "--total-width", "8",
+        "--learning-starts", "40", "--batch-size", "8", "--phase-steps", "50",
+        "--evaluation-steps", "20",
+    ])  # fmt: skip
+    killer = Killer(monkeypatch)
+    train_in(tmp_path / "whole", config)
+    killer.left = int(0.7 * len(killer.seen))
+    with pytest.raises(KilledError):
+        train_in(tmp_path / "killed", config)
+    killer.left = None
+    train_in(tmp_path / "killed", config)
+    assert metrics(tmp_path / "killed") == metrics(tmp_path / "whole")
+    assert any("loss" in row for row in metrics(tmp_path / "whole"))
+
+
 def test_asked_to_stop_a_run_finishes_its_step_and_saves(whole, tmp_path, capsys):
     out = tmp_path / "run"
     stopped = 0

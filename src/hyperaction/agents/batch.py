@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jaxtyping import Array, Bool, Float, Num
+from jaxtyping import Array, Bool, Float, Int, Num
 
 
 class Batch(NamedTuple):
@@ -17,6 +17,8 @@ class Batch(NamedTuple):
     next_observation: Num[Array, "batch *shape"]
     next_mask: Bool[Array, "batch entries"] | None
     weight: Float[Array, " batch"] | None
+    candidates: Int[Array, "n vertices"] | None = None
+    """Actions that best ones are looked for among, where the network takes any."""
 
 
 class UpdateInfo(NamedTuple):

@@ -20,7 +20,7 @@ from hyperaction.agents.exploration import (
     OrnsteinUhlenbeck,
 )
 from hyperaction.agents.growth import GROWTHS, NoGrowth
-from hyperaction.agents.objectives import OBJECTIVES, TD
+from hyperaction.agents.objectives import OBJECTIVES, TD, Logarithmic
 from hyperaction.agents.optimisers import OPTIMISERS, Adam
 from hyperaction.agents.parts import added, check, check_sizes, part
 from hyperaction.agents.state_networks import NETWORKS, MLPNetwork
@@ -104,6 +104,11 @@ class AgentConfig(ABC):
     ) -> Any:
         """The agent for an action space and observations; with other hyperedges if so stored."""
 
+    def num_outputs(self, sizes: Sequence[int]) -> int:
+        """How many outputs the agent's hyperedges have on an action space, each with weights."""
+        hypergraph = self.hypergraph(sizes)
+        return 0 if hypergraph is None else hypergraph.num_outputs
+
 
 @dataclass(frozen=True)
 class Heads:
@@ -119,6 +124,8 @@ class Heads:
     """Networks that estimate values side by side; actions are those of their mean."""
     shared_state: bool = added(True)
     """Critics share the state network, instead of one each."""
+    action_in: bool = added(False)
+    """The action goes into the network, which gives its one value: no heads, and no hyperedges."""
 
     def __post_init__(self) -> None:
         check(self, at_least={"total_width": 0, "width_multiple": 1, "critics": 1})
@@ -147,6 +154,12 @@ class QLearningConfig(AgentConfig):
         default="sum", metadata={"names": "hyperaction.mixers:MIXERS", "type": str}
     )
     """What turns the hyperedges' values into one value."""
+    maximise: str | Any = field(
+        default="",
+        metadata={"names": "hyperaction.maximise.planner:WAYS", "type": str, "is_new": True},
+    )
+    """How best joint actions are found, in acting and in targets, instead of the cheapest way that
+    is exact; sampling looks at the actions of a batch too."""
     heads: Heads = Heads()
     network: Any = part(NETWORKS, MLPNetwork())
     """The state network."""
@@ -179,6 +192,36 @@ class QLearningConfig(AgentConfig):
             )
         if self._covers_once and self.heads.critics > 1:
             raise SettingError("`objective` branching takes one critic, not several: `critics` 1")
+        if self.heads.action_in:
+            self._check_action_in()
+        if isinstance(self.objective, Logarithmic):
+            self._check_logarithmic(self.objective)
+
+    def _check_action_in(self) -> None:
+        """Refuses what a network that takes the action in cannot do."""
+        if getattr(self.objective, "needs_hyperedges", False):
+            raise SettingError(
+                "`action_in` networks have values and no hyperedges' tables: `objective` must be td"
+            )
+        if self.mixer not in ("sum", "mean"):
+            raise SettingError("`action_in` networks mix nothing: `mixer` must stay sum or mean")
+        if self.heads.dueling:
+            raise SettingError(
+                "`action_in` networks cannot be centred on the mean action: not with `dueling`"
+            )
+        if self.heads.critics > 1:
+            raise SettingError("`action_in` takes one critic, not several: `critics` 1")
+
+    def _check_logarithmic(self, objective: Logarithmic) -> None:
+        """Refuses what logarithms of values do not combine with."""
+        objective.check_discount(self.discount)
+        if self.heads.dueling:
+            raise SettingError(
+                "`objective` logarithmic maps each mix by itself: not with `dueling`, which adds "
+                "one value to all"
+            )
+        if self.heads.critics > 1:
+            raise SettingError("`objective` logarithmic takes one critic: `critics` 1")
 
     def _choose_pairs(self) -> None:
         """Writes out what `edges` auto stands for."""
@@ -206,6 +249,10 @@ class QLearningConfig(AgentConfig):
         self.structure.check_hypergraph(name_of(self.structure), hypergraph)
         self.grow.check_sizes(sizes)
         return hypergraph
+
+    def num_outputs(self, sizes: Sequence[int]) -> int:
+        """How many outputs the agent's hyperedges have; or else sub-actions, which have weights."""
+        return sum(sizes) if self.heads.action_in else super().num_outputs(sizes)
 
     def _hypergraph(self, sizes: tuple[int, ...]) -> Hypergraph:
         if not self.edges:

@@ -32,6 +32,8 @@ def check_plain_heads(name: str, config: QLearningConfig) -> None:
         ("critics", "1", config.heads.critics == 1),
         ("quantiles", "left out", quantiles == 1),
         ("total_width", "at least 1", config.heads.total_width >= 1),
+        ("action_in", "left out", not config.heads.action_in),
+        ("objective", "another", config.objective.mapping(config.discount) is None),
     ):
         if not given:
             raise SettingError(

@@ -11,7 +11,7 @@ from hyperaction.agents.structure import name_of
 from hyperaction.errors import SettingError, unknown
 from hyperaction.hypergraph import HIGHEST
 
-AgentName = Literal["dqn", "hgqn", "rainbow", "hg-rainbow", "bdqn", "ddpg"]
+AgentName = Literal["dqn", "hgqn", "rainbow", "hg-rainbow", "bdqn", "action-in", "ddpg"]
 PresetName = Literal["physical", "modern", "decqn", "revalued", "atari"]
 
 RAINBOW = {"objective.double": True, "heads.dueling": True, "n_step": 3, "prioritised": True}
@@ -25,9 +25,10 @@ AGENTS: dict[AgentName, AgentConfig] = {
         QLearningConfig(orders=(1,)),
         {"objective": "branching", "objective.double": True, "heads.dueling": True},
     ),
+    "action-in": with_changes(QLearningConfig(orders=(1,)), {"heads.action_in": True}),
     "ddpg": DDPGConfig(),
 }
-"""The paper's agents, with its settings for physical control."""
+"""The paper's agents and its baselines, with its settings for physical control."""
 
 DESCENDANT = {
     "mixer": "mean",
@@ -115,6 +116,10 @@ ATARI: dict[AgentName, dict[str, Any]] = {
 }
 """What the paper's agents have of their own in Atari games."""
 
+DESCENDANTS = ("decqn", "revalued")
+LINEAR_HEADS = ("hgqn", "dqn")
+"""The agents that these presets are for: the others' heads need hidden units."""
+
 MAX_VERTICES = 1_000
 
 OTHER: dict[AgentName, AgentName] = {"dqn": "hgqn", "rainbow": "hg-rainbow"}
@@ -140,10 +145,10 @@ def config_for(
         raise SettingError(
             f"`preset` {preset} is for Q-learning agents; {agent} has `preset` physical"
         )
-    if "heads.total_width" in PRESETS[preset] and _is_dueling(config, PRESETS[preset]):
+    if preset in DESCENDANTS and agent not in LINEAR_HEADS:
         raise SettingError(
-            f"`preset` {preset} has linear heads, without the hidden units of a value stream as "
-            f"{agent} has; choose the agent hgqn"
+            f"`preset` {preset} has linear heads, which {' and '.join(LINEAR_HEADS)} can have and "
+            f"{agent} cannot"
         )
     own = ATARI.get(agent, {}) if preset == "atari" else {}
     config = with_changes(config, PRESETS[preset] | own)
@@ -160,11 +165,6 @@ def check_structure(agent: AgentName, config: AgentConfig) -> None:
             f"`structure` {name_of(config.structure)}: {agent} has only the hyperedge of all "
             f"vertices; with others it is the agent {OTHER[agent]}"
         )
-
-
-def _is_dueling(config: AgentConfig, changes: Mapping[str, Any]) -> bool:
-    is_linear = not changes["heads.total_width"]
-    return is_linear and isinstance(config, QLearningConfig) and config.heads.dueling
 
 
 def _with_edges(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,6 +185,8 @@ def with_rank(agent: AgentName, config: AgentConfig, rank: int) -> AgentConfig:
     """The agent with all hyperedges up to this order."""
     if not isinstance(config, QLearningConfig):
         raise SettingError(f"`rank` {rank}: {agent} has no hyperedges")
+    if config.heads.action_in:
+        raise SettingError(f"`rank` {rank}: a network that takes the action in has no hyperedges")
     if AGENTS[agent].orders == (HIGHEST,):  # type: ignore[attr-defined]
         other = OTHER[agent]
         raise SettingError(

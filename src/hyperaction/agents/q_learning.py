@@ -21,17 +21,18 @@ from hyperaction.agents.optimisers import as_optimiser
 from hyperaction.agents.restructure import check_fixed_sum
 from hyperaction.agents.structure import Structure
 from hyperaction.agents.targets import with_update
+from hyperaction.agents.value_network import value_network
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise.masks import entry_mask
-from hyperaction.networks import AbstractValueNetwork, Ensemble, QNetwork
-from hyperaction.networks.normalised import Normalised, with_statistics
+from hyperaction.networks import AbstractQFunction, AbstractValueNetwork
+from hyperaction.networks.normalised import with_statistics
 
 
 class QLearningState(NamedTuple):
     """All that an agent learns and remembers, in one pytree."""
 
-    online: AbstractValueNetwork
-    target: AbstractValueNetwork
+    online: AbstractQFunction
+    target: AbstractQFunction
     optimiser: Any
     memory: Any
     """What the objective remembers."""
@@ -95,8 +96,9 @@ class QLearningAgent(eqx.Module):
 
     def init(self, key: PRNGKeyArray) -> QLearningState:
         """The initial state."""
-        online = self._network(key)
+        online = value_network(self, key)
         if self.config.structure.changes:
+            assert isinstance(online, AbstractValueNetwork)
             check_fixed_sum(online)
         # A copy: updates donate the state, and a buffer can be donated once.
         target = jax.tree.map(jnp.copy, online)
@@ -107,36 +109,6 @@ class QLearningAgent(eqx.Module):
     def _objective(self) -> AbstractObjective:
         objective: AbstractObjective = self.config.objective
         return objective
-
-    def _network(self, key: PRNGKeyArray) -> AbstractValueNetwork:
-        state_key, network_key = jax.random.split(key)
-        config, heads = self.config, self.config.heads
-
-        def state_network(key: PRNGKeyArray) -> Any:
-            return config.network(self.observation_shape, key=key)
-
-        def critic(state_network: Any, key: PRNGKeyArray) -> QNetwork:
-            return QNetwork(
-                self.hypergraph,
-                state_network,
-                mixer=config.mixer,
-                width=self.width,
-                dueling=heads.dueling,
-                value_width=heads.total_width,
-                quantiles=self._objective.quantiles,
-                key=key,
-            )
-
-        network: AbstractValueNetwork
-        if heads.critics == 1:
-            network = critic(state_network(state_key), network_key)
-        else:
-            shared = heads.shared_state
-            network = Ensemble(critic, state_network, critics=heads.critics, shared=shared, key=key)
-        if not config.normalise_observations:
-            return network
-        normalised = Normalised(network.state_network, self.observation_shape)
-        return eqx.tree_at(lambda network: network.state_network, network, normalised)
 
     def act(
         self,
@@ -159,6 +131,7 @@ class QLearningAgent(eqx.Module):
     def update(self, state: QLearningState, batch: Batch) -> tuple[QLearningState, UpdateInfo]:
         """One update on a batch."""
         batch = batch._replace(next_mask=self._allowed(batch.next_mask, len(batch.reward)))
+        state = state._replace(memory=self._objective.observe(state.memory, batch))
         (loss, (losses, statistics)), gradient = jax.value_and_grad(self._loss, has_aux=True)(
             state.online, state, batch
         )
@@ -179,9 +152,12 @@ class QLearningAgent(eqx.Module):
         return state._replace(target=self.config.target.update(state.online, state.target))
 
     def _loss(
-        self, online: AbstractValueNetwork, state: QLearningState, batch: Batch
+        self, online: AbstractQFunction, state: QLearningState, batch: Batch
     ) -> tuple[Float[Array, ""], tuple[Float[Array, " batch"], dict[str, Float[Array, ""]]]]:
+        candidates = batch.action if online.takes_candidates else None
+
         def of_one(transition: Batch) -> Losses:
+            transition = transition._replace(candidates=candidates)
             return self._objective.losses(online, state.target, transition, state.memory)
 
         each = jax.vmap(of_one)(batch._replace(weight=None))

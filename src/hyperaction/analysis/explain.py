@@ -98,7 +98,7 @@ def load_runs(
     agents, problems = [], []
     for run in runs:
         try:
-            agents.append((run, load_trained(run, env=env, trust=trust)))
+            agents.append((run, load_trained(run, env=env, trust=trust, with_hyperedges=True)))
         except SettingError:  # Not of the run, but of what was asked for.
             raise
         except ValueError as error:

@@ -23,6 +23,11 @@ from hyperaction.envs.vector import Single
 from hyperaction.envs.wrapper import Factored
 from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
+from hyperaction.networks import (
+    AbstractQFunction,
+    AbstractSearchedNetwork,
+    AbstractValueNetwork,
+)
 from hyperaction.runs.directory import AGENT_FILE
 from hyperaction.training.compiled import check_actions
 from hyperaction.training.config import run_config
@@ -55,6 +60,12 @@ class Trained(NamedTuple):
             return float(env.metadata.get("render_fps") or 30)
 
     @property
+    def edges(self) -> tuple[tuple[int, ...], ...]:
+        """The hyperedges whose values are mixed into Q; none where it is not such a mix."""
+        mixed = isinstance(self.learner.state.online, AbstractValueNetwork)
+        return self.hypergraph.edges if mixed else ()
+
+    @property
     def affine(self) -> bool:
         """Whether Q is a weighted sum of the hyperedges' values."""
         return bool(self.learner.state.online.mixer.affine)
@@ -66,11 +77,23 @@ class Trained(NamedTuple):
             return action_names(env, self.learner.actions)
 
 
-def load_trained(run: Path, *, env: str = "", trust: bool = False) -> Trained:
-    """The agent of a run, which must have hyperedges; `env` and `trust` as in `env_of`."""
+def load_trained(
+    run: Path, *, env: str = "", trust: bool = False, with_hyperedges: bool = False
+) -> Trained:
+    """The Q-learning agent of a run; `env` and `trust` as in `env_of`.
+
+    Args:
+        run: The directory of the run.
+        env: The environment to use, instead of the run's own.
+        trust: Whether a module that the run names may be imported.
+        with_hyperedges: Refuse agents whose values are not mixed from those of hyperedges.
+    """
     learner, env, make = _load(run, env, trust)
     if not isinstance(learner.agent, QLearningAgent):
         raise ValueError(f"{run}: {learner.name} has no hyperedges")
+    network = learner.state.online
+    if with_hyperedges and isinstance(network, AbstractSearchedNetwork):
+        raise ValueError(f"{run}: {network.unexplained}")
     return Trained(env, learner, learner.agent.hypergraph, make)
 
 
@@ -123,7 +146,8 @@ class Decision(NamedTuple):
     """The greedy action in a state, and the values that it is based on."""
 
     outputs: NDArray[np.float32]
-    """All hyperedges' values, `[num_outputs]`, multiplied by their weights in Q(s, a)."""
+    """All hyperedges' values, `[num_outputs]`, multiplied by their weights in Q(s, a); none where
+    Q is not mixed from such values."""
     action: NDArray[np.int32]
     value: NDArray[np.float32]
     """Q(s, a) of the action."""
@@ -140,15 +164,11 @@ def greedy_policy(learner: BaseAgent) -> Policy:
         raise ValueError(f"{learner.name} has no hyperedges")
     state = learner.state
     network = state.online
-    scale = np.ones(1, np.float32)
-    if network.mixer.affine:
-        weights = np.asarray(network.mixer.weights(agent.hypergraph.num_edges))
-        scale = weights[agent.hypergraph.edge_of_output]
 
     @jax.jit
     def compute(observation: Any, mask: Any) -> tuple[Any, Any, Any]:
         action = agent.act(state, observation, mask)
-        return scale * network.outputs(observation), action, network(observation, action)
+        return weighted_outputs(network, observation), action, network(observation, action)
 
     def decide(observation: Any, mask: Any) -> Decision:
         outputs, action, value = compute(observation, mask)
@@ -159,6 +179,17 @@ def greedy_policy(learner: BaseAgent) -> Policy:
         return Decision(np.asarray(outputs), np.asarray(action), np.asarray(value))
 
     return decide
+
+
+def weighted_outputs(network: AbstractQFunction, observation: Any) -> Any:
+    """What `Decision.outputs` holds."""
+    if not isinstance(network, AbstractValueNetwork):
+        return np.zeros(0, np.float32)
+    outputs = network.outputs(observation)
+    if not network.mixer.affine:
+        return outputs
+    hypergraph = network.hypergraph
+    return outputs * network.mixer.weights(hypergraph.num_edges)[hypergraph.edge_of_output]
 
 
 class Step(NamedTuple):

@@ -31,7 +31,7 @@ class Shot(NamedTuple):
     image: Pixels
     """The rendered state."""
     representation: NDArray[np.float32]
-    """The representation of the chosen action, one value per hyperedge."""
+    """The representation of the chosen action, one value per hyperedge that Q is mixed from."""
     action: NDArray[np.float64]
     """The chosen sub-actions, each scaled from 0, the lowest, to 1, the highest."""
     value: float
@@ -52,7 +52,7 @@ def film(trained: Trained, episodes: int, seed: int) -> Iterator[Shot]:
             outputs, action, value = step.decision
             yield Shot(
                 _render(env),
-                hypergraph.representation(outputs, action),
+                hypergraph.representation(outputs, action) if trained.edges else outputs,
                 action / highest,
                 float(value),
                 step.total,
@@ -111,8 +111,9 @@ class Painter:
         middle = 66 + int(room * max(0.2, min(0.45, share)))
         draw.text((left, 48), "action", fill=INK, font=_font(11))
         _bars(draw, actions, (left, 64, right, middle), both=False)
-        draw.text((left, middle + 4), "representation", fill=INK, font=_font(11))
-        _bars(draw, self._edge_bars(shot), (left, middle + 20, right, height - 8), both=True)
+        if self._edges:
+            draw.text((left, middle + 4), "representation", fill=INK, font=_font(11))
+            _bars(draw, self._edge_bars(shot), (left, middle + 20, right, height - 8), both=True)
         return np.asarray(picture)
 
     def _actions(self, shot: Shot) -> list[Bar]:

@@ -54,6 +54,11 @@ def main(args: Sequence[str]) -> None:
 
 
 def _describe(env: str, agent: Any) -> str:
+    if hasattr(agent, "hypergraph") and agent.config.heads.action_in:
+        count = agent.hypergraph.num_actions
+        return (
+            f"{env}: {agent.action_length} sub-actions in, one value out; {count:,} joint actions"
+        )
     if hasattr(agent, "hypergraph"):
         return f"{env}: {agent.hypergraph}"
     return f"{env}: {agent.action_length} real numbers per action"

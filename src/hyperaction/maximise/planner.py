@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from hyperaction import kernels
@@ -9,11 +10,12 @@ from hyperaction.errors import unknown
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise import search
 from hyperaction.maximise.base import AbstractWay
+from hyperaction.maximise.black_box import ROUNDS, SAMPLES
 from hyperaction.maximise.components import Components, parts_of
 from hyperaction.maximise.decentralised import Decentralised
 from hyperaction.maximise.elimination import plan_elimination
 from hyperaction.maximise.enumeration import Enumeration, enumeration_cost
-from hyperaction.maximise.sampling import ROUNDS, SAMPLES, Sampling
+from hyperaction.maximise.sampling import Sampling
 from hyperaction.maximise.soft import Maximiser
 from hyperaction.mixers import AbstractMixer, Sum
 
@@ -22,16 +24,6 @@ BUDGET = 3e7
 
 HARD_LIMIT = 1e10
 """Adds per state that no way may take even if it is asked for by name: seconds."""
-
-WAYS = (
-    "decentralised",
-    "components",
-    "elimination",
-    "branch-and-bound",
-    "ascent",
-    "sampling",
-    "enumeration",
-)
 
 
 def maximiser(
@@ -88,27 +80,27 @@ class _Planner:
     def choose(self, hypergraph: Hypergraph) -> tuple[AbstractWay, str]:
         """The cheapest exact way within the budget, else the best approximate one; and why."""
         if hypergraph.rank == 1 and self.monotonic:
-            return self._decentralised(hypergraph), (
+            return self.decentralised(hypergraph), (
                 "at rank 1 a monotonic mixer lets every vertex choose for itself"
             )
         if not self.affine:
             if enumeration_cost(hypergraph) <= self.budget:
-                return self._enumeration(hypergraph), (
+                return self.enumeration(hypergraph), (
                     "the mixer is not a weighted sum, and the joint actions are few enough to list"
                 )
-            return self._sampling(hypergraph), (
+            return self.sampling(hypergraph), (
                 f"the mixer is not a weighted sum, and the {hypergraph.num_actions:,} joint "
                 f"actions are too many to list"
             )
         parts = parts_of(hypergraph)
         if len(parts) > 1:
-            return self._components(hypergraph), (
+            return self.components(hypergraph), (
                 f"the hyperedges fall into {len(parts)} parts that share no vertex"
             )
         elimination = plan_elimination(hypergraph, self.budget, use_native=self.use_native)
         if elimination is not None:
             return elimination, "vertices can be maximised out one by one within the budget"
-        return self._ascent(hypergraph), (
+        return self.ascent(hypergraph), (
             f"exact elimination would take more than the budget of {self.budget:,.0f} adds, "
             f"or more memory than there is"
         )
@@ -122,18 +114,9 @@ class _Planner:
                 f"{way} needs a mixer that is a weighted sum (sum, mean, monotonic-linear); "
                 f"enumeration and sampling take any"
             )
-        makers = {
-            "decentralised": self._decentralised,
-            "components": self._components,
-            "elimination": self._elimination,
-            "branch-and-bound": self._branch_and_bound,
-            "ascent": self._ascent,
-            "sampling": self._sampling,
-            "enumeration": self._enumeration,
-        }
-        return makers[way](hypergraph), "it was asked for"
+        return WAYS[way](self, hypergraph), "it was asked for"
 
-    def _decentralised(self, hypergraph: Hypergraph) -> AbstractWay:
+    def decentralised(self, hypergraph: Hypergraph) -> AbstractWay:
         if hypergraph.rank > 1 or not self.monotonic:
             raise ValueError(
                 f"decentralised needs rank 1 (this is rank {hypergraph.rank}) and a monotonic "
@@ -141,13 +124,13 @@ class _Planner:
             )
         return Decentralised(cost=float(hypergraph.num_outputs))
 
-    def _components(self, hypergraph: Hypergraph) -> AbstractWay:
+    def components(self, hypergraph: Hypergraph) -> AbstractWay:
         parts = [part.of(hypergraph) for part in parts_of(hypergraph)]
         alone = _Planner(True, True, self.budget, self.use_native, self.nodes)
         ways = tuple(alone.choose(part)[0] for part in parts)
         return Components(cost=sum(way.cost for way in ways), ways=ways)
 
-    def _elimination(self, hypergraph: Hypergraph) -> AbstractWay:
+    def elimination(self, hypergraph: Hypergraph) -> AbstractWay:
         way = plan_elimination(hypergraph, HARD_LIMIT, use_native=self.use_native)
         if way is None:
             raise ValueError(
@@ -156,7 +139,7 @@ class _Planner:
             )
         return way
 
-    def _branch_and_bound(self, hypergraph: Hypergraph) -> AbstractWay:
+    def branch_and_bound(self, hypergraph: Hypergraph) -> AbstractWay:
         if not (self.use_native and search.fits_kernel(hypergraph)):
             raise ValueError(
                 f"branch-and-bound needs the compiled kernel, {search.MOST_OUTPUTS:,} outputs at "
@@ -167,19 +150,19 @@ class _Planner:
         work = search.tabu_cost(hypergraph) * (1 + self.nodes * max(hypergraph.sizes) / steps)
         return search.BranchAndBound(cost=work, steps=steps, nodes=self.nodes)
 
-    def _ascent(self, hypergraph: Hypergraph) -> AbstractWay:
+    def ascent(self, hypergraph: Hypergraph) -> AbstractWay:
         if self.use_native and search.fits_kernel(hypergraph):
             cost, steps = search.tabu_cost(hypergraph), search.tabu_steps(hypergraph)
             return search.Tabu(cost=cost, steps=steps)
         cost = search.ascent_cost(hypergraph)
         return search.Ascent(cost=cost, restarts=search.RESTARTS, sweeps=search.SWEEPS)
 
-    def _sampling(self, hypergraph: Hypergraph) -> AbstractWay:
+    def sampling(self, hypergraph: Hypergraph) -> AbstractWay:
         looks = SAMPLES + ROUNDS * (1 + sum(hypergraph.sizes))
         cost = float(looks * hypergraph.num_edges)
         return Sampling(cost=cost, samples=SAMPLES, rounds=ROUNDS)
 
-    def _enumeration(self, hypergraph: Hypergraph) -> AbstractWay:
+    def enumeration(self, hypergraph: Hypergraph) -> AbstractWay:
         cost = enumeration_cost(hypergraph)
         if cost > HARD_LIMIT or hypergraph.num_actions >= 2**31:
             raise ValueError(
@@ -187,3 +170,15 @@ class _Planner:
                 f"sampling can"
             )
         return Enumeration(cost=cost)
+
+
+WAYS: dict[str, Callable[[_Planner, Hypergraph], AbstractWay]] = {
+    "decentralised": _Planner.decentralised,
+    "components": _Planner.components,
+    "elimination": _Planner.elimination,
+    "branch-and-bound": _Planner.branch_and_bound,
+    "ascent": _Planner.ascent,
+    "sampling": _Planner.sampling,
+    "enumeration": _Planner.enumeration,
+}
+"""The ways that have a name: what makes each for a hypergraph, or says why it cannot."""

@@ -137,6 +137,11 @@ class Maximiser(HardMaximiser):
         self._checked(found.values[..., 0], found.values, mask)
         return found
 
+    def check_soft(self) -> None:
+        """Refuses where there is no exact soft value, with the reason."""
+        if not self.softens:
+            raise ValueError(_refusal(self))
+
     def _soft_arguments(
         self, outputs: Any, temperature: Any, mask: Any, state: Any, *, approximate: bool = False
     ) -> tuple[Array, Array | None, Array | None, Array]:
@@ -145,8 +150,8 @@ class Maximiser(HardMaximiser):
             raise ValueError(
                 "approximate draws need a mixer that is a weighted sum: sum, mean, monotonic-linear"
             )
-        if not approximate and not self.softens:
-            raise ValueError(_refusal(self))
+        if not approximate:
+            self.check_soft()
         outputs, mask, state, _ = checked(self.hypergraph, outputs, mask, state, None)
         return outputs, mask, state, _checked_temperature(temperature, outputs)
 

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
+from hyperaction.maximise.base import AbstractWay
 from hyperaction.mixers import Sum
 from hyperaction.networks.q_network import QNetwork
 from hyperaction.networks.values import AbstractValueNetwork, Evaluation
@@ -47,6 +48,8 @@ class Ensemble(AbstractValueNetwork):
     """The critics, stacked: every array has a leading axis of them."""
     mixer: Sum
     hypergraph: Hypergraph = eqx.field(static=True)
+    way: str | AbstractWay | None = eqx.field(static=True)
+    """The critics' own."""
 
     def __init__(
         self,
@@ -68,6 +71,7 @@ class Ensemble(AbstractValueNetwork):
 
         self.members = jax.vmap(member)(jax.random.split(key, critics))
         self.mixer, self.hypergraph = Sum(), self.members.hypergraph
+        self.way = self.members.way
         if not self.members.mixer.affine:
             raise SettingError(
                 "`critics` above 1 act by the mean of their values, which only mixers that are "

@@ -12,7 +12,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from hyperaction.blocks import TOTAL_WIDTH, Blocks
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.layers import linear, product
-from hyperaction.mixers import AbstractMixer, MakeMixer, Sum, make_mixer
+from hyperaction.maximise.base import AbstractWay
+from hyperaction.mixers import AbstractMixer, MakeMixer, Sum, as_mixer
 from hyperaction.networks.values import AbstractValueNetwork, Evaluation
 
 
@@ -31,6 +32,7 @@ class QNetwork(AbstractValueNetwork):
         value_width: Hidden units of the value stream.
         quantiles: Outputs per table entry: with more than one, an action's return is a
             distribution, and its value that distribution's mean.
+        way: How best actions are found, as `maximiser` takes it; by default the planner's choice.
         features: The length of the state network's output, where it has no attribute `features`.
     """
 
@@ -39,6 +41,7 @@ class QNetwork(AbstractValueNetwork):
     mixer: AbstractMixer
     value_stream: tuple[eqx.nn.Linear, eqx.nn.Linear] | None
     hypergraph: Hypergraph = eqx.field(static=True)
+    way: str | AbstractWay | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -50,6 +53,7 @@ class QNetwork(AbstractValueNetwork):
         dueling: bool = False,
         value_width: int = TOTAL_WIDTH,
         quantiles: int = 1,
+        way: str | AbstractWay | None = None,
         features: int | None = None,
         key: PRNGKeyArray,
     ) -> None:
@@ -60,14 +64,11 @@ class QNetwork(AbstractValueNetwork):
                 "its output"
             )
         blocks_key, mixer_key, hidden_key, value_key = jax.random.split(key, 4)
-        if isinstance(mixer, str):
-            mixer = make_mixer(mixer, hypergraph, features=features, key=mixer_key)
-        elif not isinstance(mixer, AbstractMixer):
-            mixer = mixer(hypergraph, features, mixer_key)
         self.hypergraph = hypergraph
         self.state_network = state_network
         self.blocks = Blocks(hypergraph, features, width, quantiles=quantiles, key=blocks_key)
-        self.mixer = mixer
+        self.mixer = as_mixer(mixer, hypergraph, features, mixer_key)
+        self.way = way
         self.value_stream = None
         if dueling:
             self.value_stream = (

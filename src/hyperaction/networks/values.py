@@ -1,4 +1,4 @@
-"""What all networks of action values share: greedy actions, soft values, lists of all values."""
+"""What networks of action values share: greedy actions, soft values, lists of all values."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise import Maximiser, maximiser
+from hyperaction.maximise.base import AbstractWay
 from hyperaction.mixers import AbstractMixer
 
 ENUMERATION_LIMIT = 100_000
 """The most joint actions that `q_values` lists by default."""
 
 Mask = Bool[ArrayLike, " entries"] | None
+Candidates = Int[ArrayLike, "n vertices"] | None
 Temperature = Float[ArrayLike, ""]
 
 
@@ -31,21 +33,17 @@ class Evaluation(NamedTuple):
     """The same for every action."""
 
 
-class AbstractValueNetwork(eqx.Module):
-    """Values of joint actions that are mixed from the values of hyperedges.
+class AbstractQFunction(eqx.Module):
+    """Values of joint actions, however they come about: what an agent needs of a network.
 
-    Written for one observation and one action; batch with `jax.vmap`. All but `quantiles` and
-    `values` is about the expected return, of all critics together.
+    Written for one observation and one action; batch with `jax.vmap`. Masks are true where allowed,
+    per entry of the hyperedges' tables or per sub-action. Where values are not finite, or nothing
+    is allowed, the best action is -1 throughout.
     """
 
     state_network: eqx.AbstractVar[Any]
     """From an observation to features."""
     hypergraph: eqx.AbstractVar[Hypergraph]
-    mixer: eqx.AbstractVar[AbstractMixer]
-
-    @abstractmethod
-    def evaluate(self, observation: Any) -> Evaluation:
-        """What every action's value in this state follows from."""
 
     @abstractmethod
     def __call__(self, observation: Any, action: Int[Any, " vertices"]) -> Float[Array, ""]:
@@ -54,6 +52,52 @@ class AbstractValueNetwork(eqx.Module):
     @abstractmethod
     def values(self, observation: Any, action: Int[Any, " vertices"]) -> Float[Array, " critics"]:
         """The value of an action in this state, as each critic estimates it."""
+
+    @property
+    @abstractmethod
+    def takes_candidates(self) -> bool:
+        """Whether best actions are looked for among candidates too."""
+
+    @abstractmethod
+    def max(
+        self, observation: Any, *, mask: Mask = None, candidates: Candidates = None
+    ) -> Float[Array, ""]:
+        """The value of the best action, allowed by the mask, in this state."""
+
+    @abstractmethod
+    def greedy(
+        self, observation: Any, *, mask: Mask = None, candidates: Candidates = None
+    ) -> Int[Array, " vertices"]:
+        """The best action, allowed by the mask, in this state."""
+
+    @abstractmethod
+    def q_values(
+        self, observation: Any, *, limit: int = ENUMERATION_LIMIT
+    ) -> Float[Array, " actions"]:
+        """The values of all joint actions, the last vertex changing fastest; for small spaces."""
+
+    def _check_listable(self, limit: int) -> None:
+        count = self.hypergraph.num_actions
+        if count > limit:
+            raise ValueError(
+                f"there are {count:,} joint actions, more than the {limit:,} that q_values lists; "
+                f"`max` and `greedy` need no list, and limit={count} raises the limit"
+            )
+
+
+class AbstractValueNetwork(AbstractQFunction):
+    """Values of joint actions that are mixed from the values of hyperedges.
+
+    All but `quantiles` and `values` is about the expected return, of all critics together.
+    """
+
+    mixer: eqx.AbstractVar[AbstractMixer]
+    way: eqx.AbstractVar[str | AbstractWay | None]
+    """How best actions are found, if that is not left to the planner."""
+
+    @abstractmethod
+    def evaluate(self, observation: Any) -> Evaluation:
+        """What every action's value in this state follows from."""
 
     @abstractmethod
     def quantiles(
@@ -64,21 +108,31 @@ class AbstractValueNetwork(eqx.Module):
     @property
     def maximiser(self) -> Maximiser:
         """What finds this network's best actions."""
-        return maximiser(self.hypergraph, self.mixer)
+        return maximiser(self.hypergraph, self.mixer, way=self.way)
+
+    @property
+    def takes_candidates(self) -> bool:
+        """Whether sampling was asked for."""
+        return bool(getattr(self.way, "name", self.way) == "sampling")
 
     def outputs(self, observation: Any) -> Float[Array, " outputs"]:
         """All hyperedges' values in this state, side by side."""
         return self.evaluate(observation).outputs
 
-    def max(self, observation: Any, *, mask: Mask = None) -> Float[Array, ""]:
+    def max(
+        self, observation: Any, *, mask: Mask = None, candidates: Candidates = None
+    ) -> Float[Array, ""]:
         """The value of the best action, allowed by the mask, in this state."""
         outputs, state, baseline = self.evaluate(observation)
-        return self.maximiser.max(outputs, mask=mask, state=state) + baseline
+        best = self.maximiser.max(outputs, mask=mask, state=state, candidates=candidates)
+        return best + baseline
 
-    def greedy(self, observation: Any, *, mask: Mask = None) -> Int[Array, " vertices"]:
+    def greedy(
+        self, observation: Any, *, mask: Mask = None, candidates: Candidates = None
+    ) -> Int[Array, " vertices"]:
         """The best action, allowed by the mask, in this state."""
         outputs, state, _ = self.evaluate(observation)
-        return self.maximiser.argmax(outputs, mask=mask, state=state)
+        return self.maximiser.argmax(outputs, mask=mask, state=state, candidates=candidates)
 
     def soft(
         self, observation: Any, temperature: Temperature, *, mask: Mask = None
@@ -117,12 +171,7 @@ class AbstractValueNetwork(eqx.Module):
         self, observation: Any, *, limit: int = ENUMERATION_LIMIT
     ) -> Float[Array, " actions"]:
         """The values of all joint actions, the last vertex changing fastest; for small spaces."""
-        count = self.hypergraph.num_actions
-        if count > limit:
-            raise ValueError(
-                f"there are {count:,} joint actions, more than the {limit:,} that q_values lists; "
-                f"`max` and `greedy` need no list, and limit={count} raises the limit"
-            )
+        self._check_listable(limit)
         outputs, state, baseline = self.evaluate(observation)
         representations = self.hypergraph.representation(outputs, self.hypergraph.all_actions())
         return jax.vmap(self.mixer, in_axes=(0, None))(representations, state) + baseline

@@ -116,8 +116,7 @@ def _check_size(
     config: AgentConfig, actions: action_maps.ActionMap, arrays: dict[str, NDArray[Any]]
 ) -> None:
     """Refuses a description of more outputs than there are weights, before anything is built."""
-    hypergraph = config.hypergraph(actions.sizes)
-    count = 0 if hypergraph is None else hypergraph.num_outputs
+    count = config.num_outputs(actions.sizes)
     if count > sum(array.size for array in arrays.values()):
         raise ValueError(f"it describes {count:,} outputs, more than it has weights")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from hyperaction.agents.config import AgentConfig, QLearningConfig
+from hyperaction.agents.config import AgentConfig
 from hyperaction.agents.structure import Structure
 from hyperaction.envs.action_maps import Discretised
 from hyperaction.envs.vector import Environments
@@ -47,8 +47,6 @@ def assemble(
     # The network must fit the observations.
     state = jax.eval_shape(_largest(agent, env.actions.sizes).init, jax.random.key(0))
     check_exploration(config, env, state.online)
-    if isinstance(config, QLearningConfig):
-        config.objective.check_network(state.online)
     check_agent_fits([(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state)])
     return agent, check_fits(config, env, agent.action_length)
 

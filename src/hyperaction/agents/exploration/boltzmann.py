@@ -61,8 +61,8 @@ class Boltzmann(AbstractExploration):
         best = getattr(network, "maximiser", None)
         if best is None:
             raise SettingError(
-                "`exploration` boltzmann draws joint actions, which this agent has none of; "
-                "choose ou or gaussian"
+                "`exploration` boltzmann draws joint actions by hyperedges' values, which this "
+                "agent has none of; choose another"
             )
         if best.softens:
             return

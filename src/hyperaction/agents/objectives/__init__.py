@@ -9,6 +9,7 @@ from typing import Any
 from hyperaction.agents.objectives.base import AbstractObjective as AbstractObjective
 from hyperaction.agents.objectives.base import Losses as Losses
 from hyperaction.agents.objectives.branching import Branching as Branching
+from hyperaction.agents.objectives.logarithmic import Logarithmic as Logarithmic
 from hyperaction.agents.objectives.quantile import Quantile as Quantile
 from hyperaction.agents.objectives.soft import Soft as Soft
 from hyperaction.agents.objectives.td import TD as TD
@@ -18,4 +19,5 @@ OBJECTIVES: dict[str, type[Any]] = {
     "branching": Branching,
     "quantile": Quantile,
     "soft": Soft,
+    "logarithmic": Logarithmic,
 }

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
     from hyperaction.agents.batch import Batch
     from hyperaction.hypergraph import Hypergraph
-    from hyperaction.networks import AbstractValueNetwork
+    from hyperaction.networks import AbstractQFunction
+    from hyperaction.networks.logarithmic import LogMapping
 
 LossName = Literal["mse", "huber"]
 
@@ -30,19 +31,28 @@ class AbstractObjective:
     """Outputs per entry of the hyperedges' tables."""
     covers_vertices_once: ClassVar[bool] = False
     """Whether hyperedges are not mixed, so that every vertex must be in exactly one of them."""
+    needs_hyperedges: ClassVar[bool] = False
+    """Whether it asks more of a network than the values and best actions of joint actions."""
+    needs_soft_values: ClassVar[bool] = False
+    """Whether it asks for soft values."""
+
+    def mapping(self, discount: float) -> LogMapping | None:
+        """How a network's values are mapped, if it learns logarithms of them."""
+        return None
 
     def init(self, hypergraph: Hypergraph) -> Any:
         """What is remembered from update to update, at the start: a pytree."""
         return ()
 
-    def check_network(self, network: AbstractValueNetwork) -> None:
-        """Refuses a network that it cannot learn; its arrays are shapes only."""
+    def observe(self, memory: Any, batch: Batch) -> Any:
+        """What is remembered once a batch is known, before its losses."""
+        return memory
 
     @abstractmethod
     def losses(
         self,
-        online: AbstractValueNetwork,
-        target: AbstractValueNetwork,
+        online: AbstractQFunction,
+        target: AbstractQFunction,
         transition: Batch,
         memory: Any,
     ) -> Losses:

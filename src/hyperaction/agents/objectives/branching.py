@@ -25,6 +25,7 @@ class Branching(AbstractObjective):
     """The loss of a temporal-difference error."""
 
     covers_vertices_once: ClassVar[bool] = True
+    needs_hyperedges: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check(self)
@@ -36,7 +37,7 @@ class Branching(AbstractObjective):
         observation, mask = transition.next_observation, transition.next_mask
         values = online.branches(transition.observation, transition.action)
         chooser = jax.lax.stop_gradient(online) if self.double else target
-        best = chooser.greedy(observation, mask=mask)
+        best = chooser.greedy(observation, mask=mask, candidates=transition.candidates)
         next_values = target.branches(observation, best)
         if self.towards != "independent":
             next_values = next_values.mean() if self.towards == "mean" else next_values.max()

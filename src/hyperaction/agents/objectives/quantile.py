@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hyperaction.agents.objectives.base import AbstractObjective, Losses
 from hyperaction.agents.parts import check
@@ -30,6 +30,8 @@ class Quantile(AbstractObjective):
     kappa: float = 1.0
     """The error up to which the quantile Huber loss is quadratic."""
 
+    needs_hyperedges: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         check(self, at_least={"quantiles": 2, "drop_quantiles": 0})
         if self.drop_quantiles >= self.quantiles:
@@ -50,7 +52,7 @@ class Quantile(AbstractObjective):
         observation, mask = transition.next_observation, transition.next_mask
         quantiles = online.quantiles(transition.observation, transition.action)
         chooser = jax.lax.stop_gradient(online) if self.double else target
-        action = chooser.greedy(observation, mask=mask)
+        action = chooser.greedy(observation, mask=mask, candidates=transition.candidates)
         pooled = jnp.sort(jnp.ravel(target.quantiles(observation, action)))
         kept = pooled[: len(pooled) - self.drop_quantiles * len(quantiles)]
         targets = td_target(transition.reward, transition.discount, kept)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hyperaction.agents.objectives.base import AbstractObjective, Losses, LossName, td_losses
 from hyperaction.agents.parts import check
@@ -38,6 +38,9 @@ class Soft(AbstractObjective):
     loss: LossName = "mse"
     """The loss of a temporal-difference error."""
 
+    needs_hyperedges: ClassVar[bool] = True
+    needs_soft_values: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         check(self, at_least={"munchausen": 0})
         for name in ("temperature", "temperature_rate"):
@@ -62,15 +65,6 @@ class Soft(AbstractObjective):
             "log_temperature": jnp.log(jnp.float32(self.temperature)),
             "entropy": jnp.float32(self.target_entropy * most),
         }
-
-    def check_network(self, network: Any) -> None:
-        """Refuses networks whose soft values are not known exactly."""
-        if not network.maximiser.softens:
-            raise SettingError(
-                "`objective` soft needs the exact soft value of all joint actions, which takes a "
-                "`mixer` that is a weighted sum, such as sum or mean, and hyperedges that overlap "
-                "less: a lower `rank`, or fewer `edges`"
-            )
 
     def temperature_of(self, memory: Any) -> Any:
         """The temperature now."""

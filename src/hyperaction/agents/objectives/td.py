@@ -44,14 +44,15 @@ class TD(AbstractObjective):
         """The losses of one transition, one per critic."""
         import jax
 
-        observation, mask = transition.next_observation, transition.next_mask
+        observation = transition.next_observation
+        given = {"mask": transition.next_mask, "candidates": transition.candidates}
         values = online.values(transition.observation, transition.action)
         if self.double or self.target_critics != "mean":
             chooser = jax.lax.stop_gradient(online) if self.double else target
-            action = chooser.greedy(observation, mask=mask)
+            action = chooser.greedy(observation, **given)
             next_value = self._of_critics(target.values(observation, action), memory)
         else:
-            next_value = target.max(observation, mask=mask)
+            next_value = target.max(observation, **given)
         return Losses(td_losses(self.loss, transition, values, next_value[None]))
 
     def _of_critics(self, values: Float[Array, " critics"], memory: Any) -> Float[Array, ""]:

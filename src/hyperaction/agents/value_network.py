@@ -1,0 +1,97 @@
+"""The network of a Q-learning agent, made from its configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import equinox as eqx
+import jax
+from jaxtyping import PRNGKeyArray
+
+from hyperaction.errors import SettingError
+from hyperaction.networks import (
+    AbstractQFunction,
+    AbstractValueNetwork,
+    ActionInNetwork,
+    Ensemble,
+    LogNetwork,
+    QNetwork,
+)
+from hyperaction.networks.normalised import Normalised
+
+if TYPE_CHECKING:
+    from hyperaction.agents.q_learning import QLearningAgent
+
+
+def value_network(agent: QLearningAgent, key: PRNGKeyArray) -> AbstractQFunction:
+    """The agent's network before it has learned anything."""
+    network = _network(agent, key)
+    if not agent.config.normalise_observations:
+        return network
+    normalised = Normalised(network.state_network, agent.observation_shape)
+    return eqx.tree_at(lambda network: network.state_network, network, normalised)
+
+
+def _network(agent: QLearningAgent, key: PRNGKeyArray) -> AbstractQFunction:
+    config = agent.config
+    mapping = config.objective.mapping(config.discount)
+    if not (config.heads.action_in or mapping):
+        mixed = _mixed(agent, key)
+        _check_maximiser(agent, mixed)
+        return mixed
+    state_key, network_key = jax.random.split(key)
+    state_network = config.network(agent.observation_shape, key=state_key)
+    way = config.maximise or None
+    if mapping:
+        return LogNetwork(
+            agent.hypergraph,
+            state_network,
+            mapping,
+            mixer=config.mixer,
+            width=agent.width,
+            way=way,
+            key=network_key,
+        )
+    width = config.heads.total_width
+    return ActionInNetwork(agent.hypergraph, state_network, width=width, way=way, key=network_key)
+
+
+def _mixed(agent: QLearningAgent, key: PRNGKeyArray) -> AbstractValueNetwork:
+    """A network whose values are mixed from hyperedges', or several."""
+    state_key, network_key = jax.random.split(key)
+    config, heads = agent.config, agent.config.heads
+
+    def state_network(key: PRNGKeyArray) -> Any:
+        return config.network(agent.observation_shape, key=key)
+
+    def critic(state_network: Any, key: PRNGKeyArray) -> QNetwork:
+        return QNetwork(
+            agent.hypergraph,
+            state_network,
+            mixer=config.mixer,
+            width=agent.width,
+            dueling=heads.dueling,
+            value_width=heads.total_width,
+            quantiles=config.objective.quantiles,
+            way=config.maximise or None,
+            key=key,
+        )
+
+    if heads.critics == 1:
+        return critic(state_network(state_key), network_key)
+    shared = heads.shared_state
+    return Ensemble(critic, state_network, critics=heads.critics, shared=shared, key=key)
+
+
+def _check_maximiser(agent: QLearningAgent, network: AbstractValueNetwork) -> None:
+    """Refuses a way to maximise that the hyperedges, mixer or objective do not allow."""
+    way, is_soft = agent.config.maximise, agent.config.objective.needs_soft_values
+    if not (way or is_soft):
+        return
+    try:
+        maximiser = network.maximiser
+        if is_soft:
+            maximiser.check_soft()
+    except ValueError as error:
+        part = f"`maximise` {getattr(way, 'name', way)}" if way else "`objective` soft"
+        raise SettingError(f"{part}: {error}") from None
