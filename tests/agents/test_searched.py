@@ -94,6 +94,20 @@ def test_logarithmic_learning_finds_the_values_of_a_chain():
     np.testing.assert_allclose(found, expected, atol=0.03)
 
 
+def test_logarithms_too_large_for_exponentials_are_learned_from():
+    agent = agent_for(**LOG)
+    batch = batch_for(agent)
+    far = {name: 1e3 * getattr(batch, name) for name in ("observation", "next_observation")}
+    batch = batch._replace(**far)
+    state, info = update(agent, init(agent), batch)
+    logs = jax.jit(jax.vmap(state.target.logs))(batch.observation, batch.action)
+    assert np.abs(logs).max() > 0.5 * 100
+    assert np.isfinite(info.losses).all()
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state.online))
+    best = jax.jit(jax.vmap(state.online.greedy))(batch.observation)
+    assert (np.asarray(best) >= 0).all()
+
+
 def test_action_in_losses_equal_a_slow_reference():
     agent = agent_for(action_in=True)
     state = init(agent)._replace(target=init(agent, 1).online)

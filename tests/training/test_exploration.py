@@ -202,9 +202,9 @@ class Wide(gymnasium.Env):
         ),
         (
             lambda: DDPG(Aiming(), exploration=Ordinal()),
-            "ordinal adds noise .*; choose ou or gauss",
+            "ordinal adds noise .*; choose another",
         ),
-        (lambda: DDPG(Aiming(), exploration=Boltzmann()), "boltzmann draws .*; choose ou or gauss"),
+        (lambda: DDPG(Aiming(), exploration=Boltzmann()), "boltzmann draws .*; choose another"),
         (
             lambda: HGQN(Wide(), exploration="boltzmann", mixer="universal"),
             "boltzmann needs a mixer that is a weighted sum, .* or choose epsilon-greedy",

@@ -17,6 +17,9 @@ from hyperaction.hypergraph import Hypergraph
 from hyperaction.mixers import AbstractMixer, MakeMixer, Sum, as_mixer
 from hyperaction.networks.searched import AbstractSearchedNetwork
 
+LARGEST = 80.0
+"""The largest exponent: single precision holds no more than that of 88."""
+
 
 @dataclass(frozen=True)
 class LogMapping:
@@ -42,13 +45,17 @@ class LogMapping:
         """The highest value of a state where no reward is larger than this."""
         return jnp.where(reward > 0, reward * self.horizon, 0.0)
 
-    def logs(self, values: Float[Array, "*n heads"]) -> Float[Array, "*n heads"]:
-        """The logarithms of positive values."""
-        return self.c * (jnp.log(values) - self._zeros)
-
     def values(self, logs: Float[Array, "*n heads"]) -> Float[Array, "*n heads"]:
-        """The values of logarithms."""
-        return jnp.exp(logs / self.c + self._zeros)
+        """The values of logarithms; finite, so that differences are numbers."""
+        return jnp.exp(jnp.minimum(logs / self.c + self._zeros, LARGEST))
+
+    def toward(
+        self, logs: Float[Array, " heads"], samples: Float[Array, " heads"], share: float
+    ) -> Float[Array, " heads"]:
+        """The logarithms of averages of values and positive samples, the samples having a share."""
+        own, sampled = logs / self.c + self._zeros, jnp.log(samples)
+        average = jnp.logaddexp(own + jnp.log1p(-share), sampled + jnp.log(share))
+        return self.c * (average - self._zeros)
 
 
 class LogNetwork(AbstractSearchedNetwork):

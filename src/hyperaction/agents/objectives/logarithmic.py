@@ -97,6 +97,6 @@ class Logarithmic(AbstractObjective):
         rewards = jnp.maximum(jnp.stack([transition.reward, -transition.reward]), 0.0)
         each = jax.vmap(td_target, in_axes=(0, None, 0))
         targets = each(rewards, transition.discount, next_values).clip(mapping.lowest)
-        average = (1.0 - self.beta_reg) * mapping.values(logs) + self.beta_reg * targets
-        errors = jax.lax.stop_gradient(mapping.logs(average)) - logs
+        wanted = mapping.toward(logs, targets, self.beta_reg)
+        errors = jax.lax.stop_gradient(wanted) - logs
         return Losses(jax.vmap(LOSSES[self.loss])(errors).sum()[None])
