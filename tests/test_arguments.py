@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from hyperaction.arguments import ArgumentError, Positional, docstrings, keys_of, options_of, parse
 from hyperaction.errors import SettingError
+from hyperaction.maximise import WAYS
 from hyperaction.mixers import MIXERS
 from hyperaction.training.config import parse_train
 
@@ -238,6 +239,7 @@ def test_options_of_parts_that_were_not_chosen_are_refused(args, message):
 
 def test_names_of_a_registry_are_read_without_importing_it():
     assert keys_of("hyperaction.mixers:MIXERS") == tuple(MIXERS)
+    assert keys_of("hyperaction.maximise.planner:WAYS") == tuple(WAYS)
     with pytest.raises(LookupError, match="there is no registry"):
         keys_of("hyperaction.mixers:MIXER")
 

@@ -332,10 +332,12 @@ def keys_of(registry: str) -> tuple[str, ...]:
     Nothing is imported, as the module may need libraries that take long to load.
     """
     module, _, attribute = registry.partition(":")
-    spec = find_spec(module)
+    package, *inner = module.split(".")
+    spec = find_spec(package)  # Of an inner module, it would import the packages around it.
     assert spec is not None
     assert spec.origin is not None
-    for statement in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
+    file = Path(spec.origin).parent.joinpath(*inner).with_suffix(".py")
+    for statement in ast.parse(file.read_text(encoding="utf-8")).body:
         target = statement.target if isinstance(statement, ast.AnnAssign) else None
         if isinstance(target, ast.Name) and target.id == attribute:
             assert isinstance(statement, ast.AnnAssign)
