@@ -33,8 +33,7 @@ def test_the_presets_are_dopamines():
         "objective.loss": "huber", "optimiser.gradient_clip": 0.0,
         "exploration": "epsilon-greedy", "exploration.final": 0.01,
         "exploration.decay_steps": 250_000, "exploration.evaluation": 0.001,
-        "exploration.epsilon": None, "overlap": False, "maximise": "", "heads.action_in": False,
-        "heads.critics": 1, "heads.shared_state": True, "objective.target_critics": "mean",
+        "exploration.epsilon": None, "overlap": False,
     }  # fmt: skip
     plain = {
         "n_step": 1, "prioritised": False, "heads.dueling": False, "objective.double": False,

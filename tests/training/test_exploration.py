@@ -202,7 +202,7 @@ class Wide(gymnasium.Env):
         ),
         (
             lambda: DDPG(Aiming(), exploration=Ordinal()),
-            "ordinal adds noise .*; choose another",
+            "ordinal adds noise .*; choose ou or gauss",
         ),
         (lambda: DDPG(Aiming(), exploration=Boltzmann()), "boltzmann draws .*; choose another"),
         (

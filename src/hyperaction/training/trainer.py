@@ -51,7 +51,7 @@ class Phase:
     def state_like(self) -> Any:
         """What a state looks like that can be loaded; see `hyperaction.runs.state`."""
         like = vars(self) | {"episodes": [[0.0, 0], ...], "losses": [0.0, ...]}
-        return _without_statistics(like), like | {"statistics": dict}
+        return like | {"statistics": dict}, _without_statistics(like)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what `state_dict` gave."""
