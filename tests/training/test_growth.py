@@ -24,6 +24,7 @@ from hyperaction.agents.restructure import interpolated
 from hyperaction.api import HGQN, HGRainbow
 from hyperaction.envs.vector import Single
 from hyperaction.envs.wrapper import Factored
+from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.runs.checkpoints import Checkpoints
 from hyperaction.training.checkpoint import TrainerCheckpoints
@@ -142,6 +143,22 @@ def test_only_sub_actions_of_the_level_are_taken_and_bootstrapped_from():
     q = jax.vmap(state.online)(batch.observation, batch.action)
     expected = (batch.reward + batch.discount * best - q) ** 2
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
+
+
+def test_hierarchical_values_do_not_change_when_the_grid_grows():
+    settings = TINY | {"bins": (3, 5), "grow": "linear", "grow.steps": 40, "critics": 2}
+    agent = HGQN(Aiming(), rank=2, hierarchical=True, quantiles=3, **settings)
+    observation = np.array([0.3, -0.4], np.float32)
+    agent.learn(19)
+    before = np.asarray(agent.state.online.q_values(observation))
+    assert agent.trainer.agent.structure.level == 0
+    agent.trainer.advance()
+    assert agent.trainer.agent.structure.level == 1
+    learned = np.asarray(agent.state.online.q_values(observation))
+    assert np.abs(learned - before).max() < 0.2  # One update apart, and no jump.
+    agent.learn(20)
+    with pytest.raises(SettingError, match="hierarchical is for action spaces that grow"):
+        HGQN(Aiming(), hierarchical=True, **TINY)
 
 
 def test_random_actions_are_drawn_from_what_the_level_leaves():

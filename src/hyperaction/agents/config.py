@@ -124,6 +124,9 @@ class Heads:
     """Networks that estimate values side by side; actions are those of their mean."""
     shared_state: bool = added(True)
     """Critics share the state network, instead of one each."""
+    hierarchical: bool = added(False)
+    """With `grow`, a sub-action has the value of its parent on the coarser grid plus its own, which
+    starts at zero."""
     action_in: bool = added(False)
     """The action goes into the network, which gives its one value: no heads, and no hyperedges."""
 
@@ -192,6 +195,16 @@ class QLearningConfig(AgentConfig):
             )
         if self._covers_once and self.heads.critics > 1:
             raise SettingError("`objective` branching takes one critic, not several: `critics` 1")
+        if self.heads.hierarchical and not self.grow.changes:
+            raise SettingError(
+                "`hierarchical` is for action spaces that grow: choose `grow` linear or adaptive"
+            )
+        is_mixed = not self.heads.action_in and not isinstance(self.objective, Logarithmic)
+        if self.heads.hierarchical and not is_mixed:
+            raise SettingError(
+                "`hierarchical` is for values mixed from hyperedges: neither `action_in` nor the "
+                "`objective` logarithmic"
+            )
         if self.heads.action_in:
             self._check_action_in()
         if isinstance(self.objective, Logarithmic):

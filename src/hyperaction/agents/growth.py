@@ -57,7 +57,8 @@ class AbstractGrowth:
 
     def check_config(self, config: QLearningConfig) -> None:
         """Refuses agents whose values would jump when the grid becomes finer."""
-        check_plain_heads("grow", config)
+        if not config.heads.hierarchical:
+            check_plain_heads("grow", config)
         if config.heads.dueling:
             raise SettingError(
                 "`grow` keeps values as they are, which those of `heads.dueling` cannot be: they "

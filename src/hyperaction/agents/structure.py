@@ -76,6 +76,8 @@ class AbstractStructure:
     def check_config(self, name: str, config: QLearningConfig) -> None:
         """Refuses agents whose values cannot move between hyperedges."""
         check_plain_heads("structure", config)
+        if config.heads.hierarchical:
+            raise SettingError(f"`structure` {name} and `hierarchical`: give one of them")
         if isinstance(config.mixer, str) and config.mixer not in FIXED_SUMS:
             raise SettingError(
                 f"`structure` {name} moves values between hyperedges, which needs the `mixer` sum "

@@ -73,6 +73,7 @@ def _mixed(agent: QLearningAgent, key: PRNGKeyArray) -> AbstractValueNetwork:
             dueling=heads.dueling,
             value_width=heads.total_width,
             quantiles=config.objective.quantiles,
+            levels=config.grow.levels if heads.hierarchical else (),
             way=config.maximise or None,
             key=key,
         )

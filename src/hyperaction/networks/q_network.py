@@ -7,9 +7,11 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from hyperaction.blocks import TOTAL_WIDTH, Blocks
+from hyperaction.coarser import CoarserTables
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.layers import linear, product
 from hyperaction.maximise.base import AbstractWay
@@ -32,12 +34,16 @@ class QNetwork(AbstractValueNetwork):
         value_width: Hidden units of the value stream.
         quantiles: Outputs per table entry: with more than one, an action's return is a
             distribution, and its value that distribution's mean.
+        levels: Sub-actions per vertex of nested grids, the finest last: a sub-action has its
+            parent's value plus its own. Empty for one grid.
         way: How best actions are found, as `maximiser` takes it; by default the planner's choice.
         features: The length of the state network's output, where it has no attribute `features`.
     """
 
     state_network: Callable[[Any], Float[Array, " features"]]
     blocks: Blocks
+    coarser: CoarserTables | None
+    """What sub-actions have from their parents on coarser grids, where they have such."""
     mixer: AbstractMixer
     value_stream: tuple[eqx.nn.Linear, eqx.nn.Linear] | None
     hypergraph: Hypergraph = eqx.field(static=True)
@@ -53,6 +59,7 @@ class QNetwork(AbstractValueNetwork):
         dueling: bool = False,
         value_width: int = TOTAL_WIDTH,
         quantiles: int = 1,
+        levels: tuple[int, ...] = (),
         way: str | AbstractWay | None = None,
         features: int | None = None,
         key: PRNGKeyArray,
@@ -67,6 +74,11 @@ class QNetwork(AbstractValueNetwork):
         self.hypergraph = hypergraph
         self.state_network = state_network
         self.blocks = Blocks(hypergraph, features, width, quantiles=quantiles, key=blocks_key)
+        self.coarser = None
+        if levels:
+            zeros = jax.tree.map(jnp.zeros_like, self.blocks.weights)
+            self.blocks = eqx.tree_at(lambda blocks: blocks.weights, self.blocks, zeros)
+            self.coarser = CoarserTables(self.blocks, levels, key=blocks_key)
         self.mixer = as_mixer(mixer, hypergraph, features, mixer_key)
         self.way = way
         self.value_stream = None
@@ -76,11 +88,16 @@ class QNetwork(AbstractValueNetwork):
                 linear(value_width, 1, key=value_key),
             )
 
+    @property
+    def tables(self) -> Blocks:
+        """The blocks that compute the hyperedges' tables."""
+        return self.blocks if self.coarser is None else self.coarser.added_to(self.blocks)
+
     def evaluate(self, observation: Any) -> Evaluation:
         """What every action's value in this state follows from."""
         state = self.state_network(observation)
         heads = self.blocks.heads(state)
-        blocks = self.blocks.mean
+        blocks = self.tables.mean
         return Evaluation(blocks.outputs(heads), state, self._baseline(blocks, heads, state))
 
     def representation(
@@ -88,12 +105,12 @@ class QNetwork(AbstractValueNetwork):
     ) -> Float[Array, " edges"]:
         """The action's representation: its one value per hyperedge."""
         heads = self.blocks.heads(self.state_network(observation))
-        return self.blocks.mean.representation(heads, action)
+        return self.tables.mean.representation(heads, action)
 
     def __call__(self, observation: Any, action: Int[Any, " vertices"]) -> Float[Array, ""]:
         """The value of an action in this state."""
         state = self.state_network(observation)
-        heads, blocks = self.blocks.heads(state), self.blocks.mean
+        heads, blocks = self.blocks.heads(state), self.tables.mean
         value = self.mixer(blocks.representation(heads, action), state)
         return value + self._baseline(blocks, heads, state)
 
@@ -111,9 +128,9 @@ class QNetwork(AbstractValueNetwork):
         """
         state = self.state_network(observation)
         heads = self.blocks.heads(state)
-        each = self.blocks.quantiles(heads, action)
+        each = self.tables.quantiles(heads, action)
         mean = each.mean(axis=0)
-        value = self.mixer(mean, state) + self._baseline(self.blocks.mean, heads, state)
+        value = self.mixer(mean, state) + self._baseline(self.tables.mean, heads, state)
         around = each - mean
         if self.mixer.affine:
             around = around * self.mixer.weights(self.hypergraph.num_edges)
@@ -125,7 +142,7 @@ class QNetwork(AbstractValueNetwork):
         With dueling, all share the value stream, and each is centred on its own table.
         """
         state = self.state_network(observation)
-        heads, blocks = self.blocks.heads(state), self.blocks.mean
+        heads, blocks = self.blocks.heads(state), self.tables.mean
         values = blocks.representation(heads, action)
         if self.value_stream is None:
             return values

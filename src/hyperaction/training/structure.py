@@ -70,10 +70,12 @@ def _grow_if_due(trainer: Trainer, ended: Sequence[Episode]) -> None:
         return
     grid = on_grid(grow.levels, level)
     state: QLearningState = trainer.state.tree
-    online, target = (interpolated(network, grid) for network in _networks(state))
+    if not agent.config.heads.hierarchical:  # Where they are, children have parents' values.
+        online, target = (interpolated(network, grid) for network in _networks(state))
+        state = state._replace(online=online, target=target)
     structure = agent.structure._replace(level=level + 1)
     new = QLearningAgent(agent.config, agent.hypergraph, agent.observation_shape, structure)
-    trainer.replace_agent(new, state._replace(online=online, target=target))
+    trainer.replace_agent(new, state)
     trainer.returns = []
     message = f"{grow.levels[level + 1]} sub-actions per dimension instead of {grow.levels[level]}"
     change = Change(structure.edges, message, [])
