@@ -73,7 +73,7 @@ class Blocks(eqx.Module):
             hidden = linear(features, hypergraph.num_edges * width, key=hidden_key)
             weight = xavier_uniform(hidden_key, hidden.weight.shape, features, width)
             self.hidden = eqx.tree_at(lambda layer: layer.weight, hidden, weight)
-        stacks = _stacks(hypergraph.table_sizes)
+        stacks = stacks_of(hypergraph.table_sizes)
         keys = jax.random.split(weights_key, len(stacks))
         axis = (quantiles,) if quantiles > 1 else ()
         self.weights = tuple(
@@ -108,7 +108,7 @@ class Blocks(eqx.Module):
 
     def outputs(self, heads: Float[Array, "heads width"]) -> Float[Array, " outputs"]:
         """All hyperedges' values, side by side."""
-        stacks = _stacks(self.hypergraph.table_sizes)
+        stacks = stacks_of(self.hypergraph.table_sizes)
         tables = [
             _tables(_take(heads, stack), weights)
             for stack, weights in zip(stacks, self.weights, strict=True)
@@ -122,7 +122,7 @@ class Blocks(eqx.Module):
         """The representation of one action, without the outputs of all others."""
         place = self.hypergraph.indices(action)
         entry = place - self.hypergraph.offsets
-        stacks = _stacks(self.hypergraph.table_sizes)
+        stacks = stacks_of(self.hypergraph.table_sizes)
         values = [
             jnp.einsum("hw,hw->h", _take(heads, stack), _rows(weights, _take(entry, stack)))
             for stack, weights in zip(stacks, self.weights, strict=True)
@@ -138,7 +138,7 @@ class Blocks(eqx.Module):
             return self.representation(heads, action)[None]
         place = self.hypergraph.indices(action)
         entry = place - self.hypergraph.offsets
-        stacks = _stacks(self.hypergraph.table_sizes)
+        stacks = stacks_of(self.hypergraph.table_sizes)
         values = [
             _quantiles(_take(heads, stack), weights, _take(entry, stack))
             for stack, weights in zip(stacks, self.weights, strict=True)
@@ -148,7 +148,7 @@ class Blocks(eqx.Module):
 
     def table_means(self, heads: Float[Array, "heads width"]) -> Float[Array, " edges"]:
         """The mean of each hyperedge's table, from the mean weights: no output is needed."""
-        stacks = _stacks(self.hypergraph.table_sizes)
+        stacks = stacks_of(self.hypergraph.table_sizes)
         sizes = np.array(self.hypergraph.table_sizes)
         sums = []
         for stack, weights in zip(stacks, self.weights, strict=True):
@@ -161,7 +161,7 @@ class Blocks(eqx.Module):
         return (in_order + biases) / sizes.astype(np.float32)
 
 
-def _stacks(table_sizes: Sequence[int]) -> list[NDArray[np.intp]]:
+def stacks_of(table_sizes: Sequence[int]) -> list[NDArray[np.intp]]:
     """The hyperedges whose output layers share one batched product, smallest tables first."""
     stacks: list[list[int]] = []
     for edge in sorted(range(len(table_sizes)), key=lambda edge: table_sizes[edge]):

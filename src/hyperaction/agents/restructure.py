@@ -31,8 +31,7 @@ from numpy.typing import NDArray
 
 from hyperaction.agents.growth import interpolation
 from hyperaction.anova import Vertices
-from hyperaction.blocks import Blocks
-from hyperaction.blocks import _stacks as stacks_of
+from hyperaction.blocks import Blocks, stacks_of
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.mixers import OrderMean
 from hyperaction.networks import AbstractValueNetwork, QNetwork
