@@ -21,7 +21,7 @@ from tests.strategies import (
 
 
 @NEEDS_KERNEL
-@settings(max_examples=18)
+@settings(max_examples=12)
 @given(hypergraph=hypergraphs(max_vertices=6, max_rank=4), seed=st.integers(0, 99))
 def test_branch_and_bound_proves_the_brute_force_maximum(hypergraph, seed):
     outputs = outputs_for(hypergraph, (3,), seed)
@@ -43,7 +43,7 @@ def test_branch_and_bound_proves_the_brute_force_maximum(hypergraph, seed):
         pytest.param("branch-and-bound", "native", marks=NEEDS_KERNEL),
     ],
 )
-@settings(max_examples=10)
+@settings(max_examples=7)
 @given(hypergraph=hypergraphs(max_vertices=6, max_rank=4), seed=st.integers(0, 99))
 def test_bounds_are_never_below_the_maximum_nor_above_the_tables_largest(
     way, kind, hypergraph, seed

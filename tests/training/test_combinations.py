@@ -87,7 +87,7 @@ def try_one(number, folder):
     return ""
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(3))
 def test_any_parts_combine_or_are_refused_in_one_line(number, tmp_path):
     assert "\n" not in try_one(number, tmp_path)
 

@@ -42,7 +42,7 @@ def without_interval(settings):
     ids=str,
 )
 def test_only_agents_that_see_pairs_climb(kind, changes, expected):
-    agent = kind(Climbing(), **without_interval({**SMALL, **changes})).learn(1500)
+    agent = kind(Climbing(), **without_interval({**SMALL, **changes})).learn(900)
     returns = [episode.total for episode in agent.evaluate(Climbing(), 200)]
     assert np.mean(returns) == pytest.approx(expected, abs=0.05)
 
@@ -53,7 +53,7 @@ def test_ddpg_finds_the_aim():
         buffer_size=5000,
     )  # fmt: skip
     before = np.mean([episode.total for episode in agent.evaluate(Aiming(), 100)])
-    agent.learn(2500)
+    agent.learn(1800)
     after = np.mean([episode.total for episode in agent.evaluate(Aiming(), 100)])
     assert before < -0.2
     assert after > -0.03
