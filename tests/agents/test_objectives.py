@@ -302,7 +302,6 @@ def test_parts_that_do_not_fit_together_are_refused():
         agent_for(orders=(1,), objective="branching", critics=2)
     with pytest.raises(SettingError, match=r"objective.drop_quantiles must be below"):
         agent_for(objective="quantile", quantiles=5, drop_quantiles=5)
-    masked = agent_for(orders=(1,), objective="soft", munchausen=0.9)
-    batch = batch_for(masked)._replace(next_mask=jnp.ones((6, 5), bool))
+    agent_for(objective="soft").check_masks(5)
     with pytest.raises(SettingError, match="what was allowed then is not stored"):
-        update(masked, init(masked), batch)
+        agent_for(objective="soft", munchausen=0.9).check_masks(5)

@@ -111,6 +111,10 @@ class DDPGAgent(eqx.Module):
         """Actions are real numbers from -1 to 1."""
         return np.float32
 
+    def check_masks(self, length: int) -> None:
+        """Refuses all action masks."""
+        raise ValueError(NO_MASKS)
+
     def explorer(self, num_envs: int, rng: np.random.Generator) -> Explorer:
         """The exploration for so many environments."""
         return Explorer(

@@ -22,6 +22,7 @@ from hyperaction.agents.restructure import check_fixed_sum
 from hyperaction.agents.structure import Structure
 from hyperaction.agents.targets import with_update
 from hyperaction.agents.value_network import value_network
+from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise.masks import entry_mask
 from hyperaction.networks import AbstractQFunction, AbstractValueNetwork
@@ -63,6 +64,19 @@ class QLearningAgent(eqx.Module):
     def action_dtype(self) -> type[np.generic]:
         """Sub-actions are integers."""
         return np.int32
+
+    def check_masks(self, length: int) -> None:
+        """Refuses action masks of so many entries, if the agent cannot learn under them."""
+        if not self.config.objective.takes_masks:
+            raise SettingError(
+                "`munchausen` needs the probabilities of actions that were taken, and with action "
+                "masks what was allowed then is not stored"
+            )
+        if self.structure is not None and length != sum(self.hypergraph.sizes):
+            raise SettingError(
+                "with `structure` or `grow`, the environment's masks must have one entry per "
+                "sub-action, not per entry of the hyperedges' tables"
+            )
 
     def explorer(self, num_envs: int, rng: np.random.Generator) -> Explorer:
         """The exploration for so many environments."""

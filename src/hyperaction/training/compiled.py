@@ -38,6 +38,10 @@ class Agent(Protocol):
         """Their type."""
         ...
 
+    def check_masks(self, length: int) -> None:
+        """Refuses action masks of so many entries, if the agent cannot learn under them."""
+        ...
+
     def explorer(self, num_envs: int, rng: np.random.Generator) -> Explorer:
         """The exploration for so many environments."""
         ...

@@ -24,7 +24,6 @@ from hyperaction.agents.restructure import (
 )
 from hyperaction.agents.structure import STRUCTURE_LIKE, Change, Structure, Vertices, check_size
 from hyperaction.anova import canonical, uniform, variances
-from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.networks import QNetwork
 from hyperaction.runs.state import check_like
@@ -38,17 +37,6 @@ STATES = 1_000
 
 CHUNK = 250
 """States whose values are computed at once."""
-
-
-def check_masks(agent: Any, mask_length: int | None) -> None:
-    """Refuses masks that would not fit other hyperedges."""
-    if getattr(agent, "structure", None) is None or mask_length is None:
-        return
-    if mask_length != sum(agent.hypergraph.sizes):
-        raise SettingError(
-            "with `structure` or `grow`, the environment's masks must have one entry per "
-            "sub-action, not per entry of the hyperedges' tables"
-        )
 
 
 def change_if_due(trainer: Trainer, ended: Sequence[Episode]) -> None:

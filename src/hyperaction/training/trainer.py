@@ -25,7 +25,7 @@ from hyperaction.training.compiled import (
     check_actions,
 )
 from hyperaction.training.episodes import Episode, summary
-from hyperaction.training.structure import adopt, change_if_due, check_masks, state_like, state_of
+from hyperaction.training.structure import adopt, change_if_due, state_like, state_of
 
 LOSS_INTERVAL = 100
 """Steps between readings of the loss: each one waits for the update."""
@@ -86,7 +86,8 @@ class Trainer:
         else:
             self.env = env
             env.reset(self.env_seed(0))
-        check_masks(agent, None if self.env.mask is None else self.env.mask.shape[1])
+        if self.env.mask is not None:
+            agent.check_masks(self.env.mask.shape[1])
         self.explorer = agent.explorer(self.env.num_envs, np.random.default_rng(act))
         self.compiled = Compiled(agent)
         self.state = FlatState(self.compiled.init(jax.random.key(init)))

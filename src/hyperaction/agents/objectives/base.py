@@ -36,6 +36,11 @@ class AbstractObjective:
     needs_soft_values: ClassVar[bool] = False
     """Whether it asks for soft values."""
 
+    @property
+    def takes_masks(self) -> bool:
+        """Whether it learns under action masks."""
+        return True
+
     def mapping(self, discount: float) -> LogMapping | None:
         """How a network's values are mapped, if it learns logarithms of them."""
         return None

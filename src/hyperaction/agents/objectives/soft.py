@@ -53,6 +53,11 @@ class Soft(AbstractObjective):
         if self.munchausen_floor > 0:
             raise SettingError(f"`munchausen_floor` must be at most 0, not {self.munchausen_floor}")
 
+    @property
+    def takes_masks(self) -> bool:
+        """Munchausen's bonus asks what was allowed when an action was taken."""
+        return not self.munchausen
+
     def init(self, hypergraph: Hypergraph) -> Any:
         """The log of the temperature and the entropy aimed for, where it adjusts itself."""
         import jax.numpy as jnp
@@ -88,11 +93,6 @@ class Soft(AbstractObjective):
     def _bonus(self, target: Any, transition: Batch, temperature: Any) -> Any:
         if not self.munchausen:
             return 0.0
-        if transition.next_mask is not None:
-            raise SettingError(
-                "`munchausen` needs the probabilities of actions that were taken, and with action "
-                "masks what was allowed then is not stored"
-            )
         log_probability = target.log_probability(
             transition.observation, transition.action, temperature
         )
