@@ -63,7 +63,8 @@ def drawn(number):
     if settings.get("grow") == "linear":
         hierarchical = bool(random.random() < 0.5)
         settings |= {"bins": (3, 5), "grow.steps": 60, "hierarchical": hierarchical}
-    masked = bool(random.random() < 0.3)
+    # With one hyperedge of two vertices of two, a mask per sub-action is as long as one per entry.
+    masked = bool(random.random() < 0.3) and agent not in ("dqn", "rainbow")
     env = [lambda: Counting(with_mask=masked), Aiming][random.integers(2)]
     return env, AGENT_CLASSES[agent], settings
 
