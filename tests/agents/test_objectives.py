@@ -302,6 +302,10 @@ def test_parts_that_do_not_fit_together_are_refused():
         agent_for(orders=(1,), objective="branching", critics=2)
     with pytest.raises(SettingError, match=r"objective.drop_quantiles must be below"):
         agent_for(objective="quantile", quantiles=5, drop_quantiles=5)
+    with pytest.raises(SettingError, match="grow masks sub-actions, which munchausen cannot"):
+        agent_for(objective="soft", munchausen=0.9, grow="linear")
+    with pytest.raises(SettingError, match="action_in needs hidden units"):
+        agent_for(action_in=True, total_width=0)
     agent_for(objective="soft").check_masks(5)
     with pytest.raises(SettingError, match="what was allowed then is not stored"):
         agent_for(objective="soft", munchausen=0.9).check_masks(5)

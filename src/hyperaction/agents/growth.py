@@ -57,6 +57,8 @@ class AbstractGrowth:
 
     def check_config(self, config: QLearningConfig) -> None:
         """Refuses agents whose values would jump when the grid becomes finer."""
+        if not config.objective.takes_masks:
+            raise SettingError("`grow` masks sub-actions, which `munchausen` cannot have")
         if not config.heads.hierarchical:
             check_plain_heads("grow", config)
         if config.heads.dueling:

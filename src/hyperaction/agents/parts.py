@@ -92,7 +92,8 @@ def implied_parts(config: Any, given: Mapping[str, Any]) -> dict[str, str]:
             groups.append(each.metadata["registry"].get(given[name]))
     present = {n for group in groups if is_dataclass(group) for n in _names(group)}
     implied: dict[str, str] = {}
-    for name in given.keys() - {each.name for each in fields(config)}:
+    own = {each.name for each in fields(config)}
+    for name in (name for name in given if name not in own):
         owner, _, setting = name.rpartition(".")
         if setting in present:
             continue

@@ -109,6 +109,8 @@ class QLearningConfig(AgentConfig):
             )
         if self.heads.critics > 1:
             raise SettingError("`action_in` takes one critic, not several: `critics` 1")
+        if not self.heads.total_width:
+            raise SettingError("`action_in` needs hidden units: `total_width` must be at least 1")
 
     def _check_logarithmic(self, objective: Logarithmic) -> None:
         """Refuses what logarithms of values do not combine with."""
