@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from hyperaction.hypergraph import Hypergraph as Hypergraph
     from hyperaction.maximise import WAYS as WAYS
     from hyperaction.maximise import Maximiser as Maximiser
-    from hyperaction.maximise import entry_mask as entry_mask
     from hyperaction.maximise import maximiser as maximiser
     from hyperaction.maximise import random_actions as random_actions
     from hyperaction.mixers import AbstractMixer as AbstractMixer
@@ -76,7 +75,7 @@ _HOMES = {
         "Universal",
         "make_mixer",
     ),
-    "maximise": ("WAYS", "Maximiser", "entry_mask", "maximiser", "random_actions"),
+    "maximise": ("WAYS", "Maximiser", "maximiser", "random_actions"),
     "blocks": ("Blocks", "head_width"),
     "networks": ("MLP", "ActionInNetwork", "Ensemble", "LogNetwork", "NatureCNN", "QNetwork"),
     "api": ("BDQN", "DDPG", "DQN", "HGQN", "ActionIn", "HGRainbow", "Rainbow"),

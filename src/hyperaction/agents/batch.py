@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jaxtyping import Array, Bool, Float, Int, Num
+from jaxtyping import Array, Float, Int, Num
+
+from hyperaction.constraints import Mask
 
 
 class Batch(NamedTuple):
@@ -15,7 +17,7 @@ class Batch(NamedTuple):
     reward: Float[Array, " batch"]
     discount: Float[Array, " batch"]
     next_observation: Num[Array, "batch *shape"]
-    next_mask: Bool[Array, "batch entries"] | None
+    next_mask: Mask | None
     weight: Float[Array, " batch"] | None
     candidates: Int[Array, "n vertices"] | None = None
     """Actions that best ones are looked for among, where the network takes any."""

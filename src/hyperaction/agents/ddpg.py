@@ -111,7 +111,7 @@ class DDPGAgent(eqx.Module):
         """Actions are real numbers from -1 to 1."""
         return np.float32
 
-    def check_masks(self, length: int) -> None:
+    def check_masks(self) -> None:
         """Refuses all action masks."""
         raise ValueError(NO_MASKS)
 
@@ -142,7 +142,7 @@ class DDPGAgent(eqx.Module):
         self,
         state: DDPGState,
         observation: Num[Any, "*shape"],
-        mask: Bool[Any, "..."] | None,
+        mask: Mask | None,
         inputs: Any = None,
     ) -> Float[Array, " action"]:
         """The policy's action; with inputs, what the exploration computes from them."""

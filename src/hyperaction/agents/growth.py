@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperaction.agents.parts import check
+from hyperaction.constraints import Constraints, Mask
 from hyperaction.errors import SettingError
 
 if TYPE_CHECKING:
@@ -191,11 +192,21 @@ def interpolation(grid: NDArray[np.bool_]) -> NDArray[np.float64]:
     return matrix
 
 
-def limited(mask: Any, grid: NDArray[np.bool_]) -> Any:
-    """A mask per sub-action, `[..., vertices * len(grid)]`, limited to a grid.
+def on_level(
+    mask: Mask | None, sizes: Sequence[int], grid: NDArray[np.bool_], batch: tuple[int, ...] = ()
+) -> Mask:
+    """A mask limited to a grid of each vertex's sub-actions, on the host or in compiled code.
 
     A vertex of which nothing on the grid is allowed keeps all that is.
     """
-    of_vertices = mask.reshape(*mask.shape[:-1], -1, len(grid))
+    constraints = Constraints(tuple(sizes)) if mask is None else mask.constraints
+    own = len(sizes) * len(grid)
+    if mask is None or mask.rows is None:
+        row = np.concatenate([np.tile(grid, len(sizes)), np.ones(constraints.num_entries - own)])
+        return Mask(np.broadcast_to(row.astype(bool), (*batch, len(row))), constraints)
+    rows = mask.rows
+    of_vertices = rows[..., :own].reshape(*rows.shape[:-1], -1, len(grid))
     inside = of_vertices & grid
-    return (inside | (of_vertices & ~inside.any(-1, keepdims=True))).reshape(mask.shape)
+    limited = inside | (of_vertices & ~inside.any(-1, keepdims=True))
+    parts = [limited.reshape(*rows.shape[:-1], own), rows[..., own:]]
+    return Mask(rows.__array_namespace__().concatenate(parts, axis=-1), constraints)

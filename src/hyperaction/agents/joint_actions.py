@@ -1,4 +1,4 @@
-"""Joint actions as explorations draw and check them, under masks of either kind."""
+"""Joint actions as explorations draw and check them, under masks."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperaction.agents.exploration import AbstractActions, Actions, Masks
-from hyperaction.agents.growth import limited
+from hyperaction.agents.growth import on_level
+from hyperaction.constraints import Mask
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise import random_actions
-from hyperaction.maximise.masks import entry_mask
 
 
 class JointActions(AbstractActions):
@@ -39,8 +38,8 @@ class JointActions(AbstractActions):
             return rng.choice(np.flatnonzero(self._grid).astype(np.int32), (count, self.length))
         if masks is None:
             return rng.integers(self._sizes, size=(count, self.length), dtype=np.int32)
-        masks = self._on_grid(masks)
-        actions = np.asarray(_drawn(self.hypergraph, jax.random.split(_key(rng), count), masks))
+        keys = jax.random.split(_key(rng), count)
+        actions = np.asarray(_drawn(self.hypergraph, keys, self._on_grid(masks)))
         if actions.min() < 0:
             raise ValueError("an action mask leaves no joint action in a state where one is needed")
         return actions
@@ -55,38 +54,26 @@ class JointActions(AbstractActions):
         if masks is None:
             drawn = super().redraw(rng, actions, free, None)
         else:
-            masks = self._on_grid(masks)
             given = np.where(free, -1, actions).astype(np.int32)
-            drawn = np.asarray(_redrawn(self.hypergraph, _key(rng), masks, given))
+            drawn = np.asarray(_redrawn(self.hypergraph, _key(rng), self._on_grid(masks), given))
         usable = np.minimum(actions, drawn).min(axis=1, keepdims=True) >= 0
         return np.where(usable, drawn, actions)
 
-    def _on_grid(self, masks: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _on_grid(self, masks: Mask) -> Mask:
         """The masks with what the grid leaves of them."""
-        if self._grid is None:
-            return masks
-        if masks.shape[1] == sum(self.sizes):
-            limited_masks: NDArray[np.bool_] = limited(masks, self._grid)
-            return limited_masks
-        of_grid = np.asarray(entry_mask(self.hypergraph, jnp.tile(self._grid, self.length)))
-        return masks & of_grid
+        return masks if self._grid is None else on_level(masks, self.sizes, self._grid)
 
     def allows(self, actions: Actions, masks: Masks) -> NDArray[np.bool_]:
         """Whether each is an action, and allowed by its mask."""
         is_action: NDArray[np.bool_] = np.all(actions >= 0, axis=1)
-        if self._grid is not None and masks is None:
-            return is_action & self._grid[actions].all(axis=1)
         if masks is None:
-            return is_action
+            return is_action if self._grid is None else is_action & self._grid[actions].all(axis=1)
         masks = self._on_grid(masks)
         real = np.where(is_action[:, None], actions, 0)
-        if masks.shape[1] == self.hypergraph.num_outputs:
-            fits = self.hypergraph.representation(masks, real)
-        else:
-            starts = np.cumsum(self._sizes) - self._sizes
-            fits = np.take_along_axis(masks, starts + real, axis=1)
-        allowed: NDArray[np.bool_] = is_action & fits.all(axis=1)
-        return allowed
+        rows = masks.rows
+        if rows is not None and len(rows) != len(real):
+            rows = np.broadcast_to(rows, (len(real), rows.shape[-1]))
+        return is_action & masks.constraints.allows(real, rows)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -96,7 +83,7 @@ def _drawn(hypergraph: Hypergraph, keys: Any, masks: Any) -> jax.Array:
 
 @partial(jax.jit, static_argnums=0)
 def _redrawn(hypergraph: Hypergraph, key: Any, masks: Any, given: Any) -> jax.Array:
-    return random_actions(hypergraph, key, masks, given=given)
+    return random_actions(hypergraph, key, masks, given=given, shape=given.shape[:-1])
 
 
 def _key(rng: np.random.Generator) -> jax.Array:

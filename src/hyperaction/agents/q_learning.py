@@ -8,13 +8,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Num, PRNGKeyArray
+from jaxtyping import Array, Float, Int, Num, PRNGKeyArray
 from numpy.typing import NDArray
 
 from hyperaction.agents.batch import Batch, UpdateInfo
 from hyperaction.agents.config import QLearningConfig
 from hyperaction.agents.exploration import Explorer
-from hyperaction.agents.growth import limited, on_grid
+from hyperaction.agents.growth import on_grid, on_level
 from hyperaction.agents.joint_actions import JointActions
 from hyperaction.agents.objectives import AbstractObjective, Losses
 from hyperaction.agents.optimisers import as_optimiser
@@ -22,9 +22,9 @@ from hyperaction.agents.restructure import check_fixed_sum
 from hyperaction.agents.structure import Structure
 from hyperaction.agents.targets import with_update
 from hyperaction.agents.value_network import value_network
+from hyperaction.constraints import Mask
 from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.maximise.masks import entry_mask
 from hyperaction.networks import AbstractQFunction, AbstractValueNetwork
 from hyperaction.networks.normalised import with_statistics
 
@@ -65,17 +65,12 @@ class QLearningAgent(eqx.Module):
         """Sub-actions are integers."""
         return np.int32
 
-    def check_masks(self, length: int) -> None:
-        """Refuses action masks of so many entries, if the agent cannot learn under them."""
+    def check_masks(self) -> None:
+        """Refuses action masks, if the agent cannot learn under them."""
         if not self.config.objective.takes_masks:
             raise SettingError(
                 "`munchausen` needs the probabilities of actions that were taken, and with action "
                 "masks what was allowed then is not stored"
-            )
-        if self.structure is not None and length != sum(self.hypergraph.sizes):
-            raise SettingError(
-                "with `structure` or `grow`, the environment's masks must have one entry per "
-                "sub-action, not per entry of the hyperedges' tables"
             )
 
     def explorer(self, num_envs: int, rng: np.random.Generator) -> Explorer:
@@ -96,17 +91,10 @@ class QLearningAgent(eqx.Module):
             return None
         return on_grid(levels, self.structure.level)
 
-    def _allowed(self, mask: Any, *batch: int) -> Any:
+    def _allowed(self, mask: Mask | None, *batch: int) -> Mask | None:
         """A mask, or several, with what the level leaves of it."""
         grid = self._grid
-        if grid is None:
-            return mask
-        if mask is None:
-            mask = jnp.ones((*batch, sum(self.hypergraph.sizes)), bool)
-        if mask.shape[-1] != sum(self.hypergraph.sizes):  # One entry per entry of a table.
-            of_grid = jnp.tile(grid, self.hypergraph.num_vertices)
-            return mask & entry_mask(self.hypergraph, of_grid)
-        return limited(mask, grid)
+        return mask if grid is None else on_level(mask, self.hypergraph.sizes, grid, batch)
 
     def init(self, key: PRNGKeyArray) -> QLearningState:
         """The initial state."""
@@ -128,7 +116,7 @@ class QLearningAgent(eqx.Module):
         self,
         state: QLearningState,
         observation: Num[Any, "*shape"],
-        mask: Bool[Any, " entries"] | None = None,
+        mask: Mask | None = None,
         inputs: Any = None,
     ) -> Int[Array, " vertices"]:
         """The greedy action; with inputs, what the exploration computes from them."""

@@ -174,8 +174,7 @@ def greedy_policy(learner: BaseAgent) -> Policy:
         outputs, action, value = compute(observation, mask)
         if not np.isfinite(outputs).all():
             raise ValueError("the agent's values are not finite: it has diverged")
-        masks = None if mask is None else mask[None]
-        check_actions(np.asarray(action)[None], agent, masks)
+        check_actions(np.asarray(action)[None], agent, None if mask is None else mask[None])
         return Decision(np.asarray(outputs), np.asarray(action), np.asarray(value))
 
     return decide

@@ -36,28 +36,6 @@ def check_observation(observation: NDArray[Any], shape: tuple[int, ...]) -> None
         )
 
 
-def checked_mask(mask: Any) -> NDArray[np.bool_] | None:
-    """An action mask as booleans, if there is one; raises where it is not a row of numbers."""
-    if mask is None:
-        return None
-    with suppress(Exception):  # Of any object: a ragged list is no array.
-        array = np.asarray(mask)
-        if array.ndim == 1 and array.dtype.kind in "biuf":
-            return array.astype(bool)
-    raise EnvironmentFaultError(
-        f"the environment gave the action_mask {short(mask)}; it must be a row of zeros and ones"
-    )
-
-
-def check_mask_length(mask: NDArray[np.bool_], length: int) -> None:
-    """Refuses a mask of another length than those before."""
-    if len(mask) != length:
-        raise EnvironmentFaultError(
-            f"the environment gave an action_mask of length {len(mask)} after one of {length}; it "
-            f"must not change"
-        )
-
-
 def checked_reward(reward: Any) -> float:
     """The reward as a float; raises where it is not a finite number."""
     try:

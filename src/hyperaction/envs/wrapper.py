@@ -15,7 +15,6 @@ from hyperaction.envs.guard import (
     EnvironmentFaultError,
     check_observation,
     checked_flag,
-    checked_mask,
     checked_reward,
 )
 
@@ -27,7 +26,8 @@ class Step(NamedTuple):
     reward: float
     terminated: bool
     truncated: bool
-    mask: NDArray[np.bool_] | None
+    mask: Any
+    """As the environment gave it."""
 
 
 class Factored:
@@ -44,10 +44,10 @@ class Factored:
         self.observation_dtype = flat_dtype(env.observation_space)
         self.frames = frames_in(env)
 
-    def reset(self, seed: int | None = None) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-        """Starts an episode."""
+    def reset(self, seed: int | None = None) -> tuple[NDArray[Any], Any]:
+        """Starts an episode; the observation, and the mask as the environment gave it."""
         observation, info = self.env.reset(seed=seed)
-        return self._checked(observation), checked_mask(info.get("action_mask"))
+        return self._checked(observation), info.get("action_mask")
 
     def step(self, action: NDArray[np.int32]) -> Step:
         """Takes one joint action."""
@@ -57,7 +57,7 @@ class Factored:
             checked_reward(reward),
             checked_flag("terminated", terminated),
             checked_flag("truncated", truncated),
-            checked_mask(info.get("action_mask")),
+            info.get("action_mask"),
         )
 
     def close(self) -> None:

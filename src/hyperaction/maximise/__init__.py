@@ -1,10 +1,9 @@
 """The greedy joint action: what maximises Q(s, a) over all actions, found the cheapest way."""
 
-from hyperaction.maximise.base import Bounded
+from hyperaction.maximise.hard import Bounded
 from hyperaction.maximise.k_best import Best
-from hyperaction.maximise.masks import entry_mask
 from hyperaction.maximise.planner import BUDGET, WAYS, maximiser
-from hyperaction.maximise.random import random_actions
+from hyperaction.maximise.random import allowed_action, random_actions
 from hyperaction.maximise.soft import Maximiser
 
 __all__ = [
@@ -13,7 +12,7 @@ __all__ = [
     "Best",
     "Bounded",
     "Maximiser",
-    "entry_mask",
+    "allowed_action",
     "maximiser",
     "random_actions",
 ]

@@ -6,6 +6,7 @@ What is written here is for one state.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -15,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 from numpy.typing import NDArray
 
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.maximise.masks import allowed
+from hyperaction.maximise.extension import Extension, feasible
 
 SAMPLES = 1024
 """Joint proposals of a state."""
@@ -38,67 +39,83 @@ def draw(hypergraph: Hypergraph, samples: int = SAMPLES) -> Int[Array, "samples 
     return drawn.astype(jnp.int32)
 
 
+def with_start(
+    candidates: Int[Array, "n vertices"] | None, start: Int[Array, " all_vertices"] | None
+) -> Int[Array, "m vertices"] | None:
+    """Candidates and one more action, counters left out."""
+    if start is None or candidates is None:
+        return candidates if start is None else start[None]
+    return jnp.concatenate([candidates, start[None, : candidates.shape[1]]])
+
+
 def best_of_sample(
-    hypergraph: Hypergraph,
+    extended: Extension,
     values: Values,
     drawn: Int[Array, "samples vertices"],
     seed: Float[Array, " numbers"],
     *,
-    mask: Bool[Array, " outputs"] | None = None,
-    candidates: Int[Array, "n vertices"] | None = None,
+    entries: Bool[Array, " entries"] | None = None,
+    candidates: Int[Array, "n _"] | None = None,
     rounds: int = ROUNDS,
 ) -> Int[Array, " vertices"]:
     """The best of joint proposals, drawn evenly, improved by proposals vertex by vertex around it.
 
     Args:
-        hypergraph: The vertices, and the hyperedges that the mask is about.
+        extended: The vertices, and the constraints on them.
         values: The function.
         drawn: What `draw` gives, which each state turns its own way to proposals.
         seed: Numbers of the state, by which it turns them.
-        mask: What is allowed, per hyperedge entry.
-        candidates: Actions to look at beside the proposals.
+        entries: What is allowed of the extended hypergraph's entries.
+        candidates: Actions to look at beside the proposals; counters at their end are left out.
         rounds: How often the best so far is improved.
     """
-    sizes = np.array(hypergraph.sizes, np.int32)
-    changes = _single_changes(hypergraph.sizes)
+    sizes = np.array(extended.base.sizes, np.int32)
+    changes = jnp.asarray(changes_of(extended))
 
     def take(actions: Int[Array, "n vertices"]) -> Int[Array, " vertices"]:
         found = values(actions)
-        if mask is None:
+        if entries is None:
             return actions[jnp.argmax(found)]
         # Fewest forbidden entries first, then the value: a way out of what is forbidden.
-        wrong = (~hypergraph.representation(mask, actions)).sum(axis=-1)
+        complete = extended.complete(actions)
+        wrong = (~extended.hypergraph.representation(entries, complete)).sum(axis=-1)
         return actions[jnp.argmax(jnp.where(wrong == wrong.min(), found, -jnp.inf))]
 
     # Turned, so that no action is left out in all states.
     proposals = (drawn + _turn(seed, sizes)) % sizes
-    if mask is not None:
-        proposals = _into_allowed(hypergraph, mask, proposals)
+    if entries is not None:
+        proposals = _into_allowed(extended, entries, proposals)
     if candidates is not None:
-        proposals = jnp.concatenate([candidates, proposals])
-    action = take(proposals)
-    for _ in range(rounds):
+        proposals = jnp.concatenate([candidates[:, : len(sizes)], proposals])
+
+    def improve(_: Any, action: Int[Array, " vertices"]) -> Int[Array, " vertices"]:
         around = jnp.where(changes >= 0, changes, action)
-        action = take(jnp.concatenate([action[None], around]))
-    return action
+        return take(jnp.concatenate([action[None], around]))
+
+    return jax.lax.fori_loop(0, rounds, improve, take(proposals))
 
 
 def best_of_all(
-    hypergraph: Hypergraph, values: Values, *, mask: Bool[Array, " outputs"] | None = None
+    extended: Extension, values: Values, *, entries: Bool[Array, " entries"] | None = None
 ) -> Int[Array, " vertices"]:
     """The best of all joint actions."""
-    count = hypergraph.num_actions
+    base, listed = extended.base, None
+    if extended.constraints.always:
+        listed = feasible(extended.constraints, MOST)
+    count = base.num_actions if listed is None else len(listed)
 
     def actions_of(numbers: Int[Any, "*n"]) -> Int[Array, "*n vertices"]:
-        return jnp.stack(jnp.unravel_index(numbers, hypergraph.sizes), axis=-1).astype(jnp.int32)
+        if listed is not None:
+            return jnp.asarray(listed)[numbers]
+        return jnp.stack(jnp.unravel_index(numbers, base.sizes), axis=-1).astype(jnp.int32)
 
     def of_chunk(first: Int[Array, ""]) -> Float[Array, " chunk"]:
         numbers = jnp.minimum(first + jnp.arange(min(count, FEW)), count - 1)
         actions = actions_of(numbers)
         found = values(actions)
-        if mask is None:
+        if entries is None:
             return found
-        return jnp.where(allowed(hypergraph, mask, actions), found, -jnp.inf)
+        return jnp.where(extended.allows(entries, actions), found, -jnp.inf)
 
     # Chunk by chunk: what many actions' values are computed from may not fit in memory.
     found = jax.lax.map(of_chunk, jnp.arange(0, count, FEW)).ravel()
@@ -125,15 +142,15 @@ def _turn(numbers: Float[Array, " numbers"], sizes: NDArray[np.int32]) -> Int[Ar
 
 
 def _into_allowed(
-    hypergraph: Hypergraph, mask: Bool[Array, " outputs"], actions: Int[Array, "n vertices"]
+    extended: Extension, entries: Bool[Array, " entries"], actions: Int[Array, "n vertices"]
 ) -> Int[Array, "n vertices"]:
     """The same sample over the sub-actions that every hyperedge allows in some entry."""
-    columns = []
-    for vertex, size in enumerate(hypergraph.sizes):
+    hypergraph, columns = extended.hypergraph, []
+    for vertex, size in enumerate(extended.base.sizes):
         fine = jnp.ones(size, bool)
         for edge, part in zip(hypergraph.edges, hypergraph.slices, strict=True):
             if vertex in edge:
-                table = mask[part].reshape(hypergraph.table_shape(edge))
+                table = entries[part].reshape(hypergraph.table_shape(edge))
                 others = tuple(axis for axis, other in enumerate(edge) if other != vertex)
                 fine &= table.any(axis=others)
         order = jnp.argsort(~fine, stable=True)
@@ -141,11 +158,24 @@ def _into_allowed(
     return jnp.stack(columns, axis=-1).astype(jnp.int32)
 
 
-def _single_changes(sizes: tuple[int, ...]) -> Int[Array, "n vertices"]:
-    """Every sub-action of every vertex alone; -1 where a vertex stays."""
-    rows = [
-        [sub_action if other == vertex else -1 for other in range(len(sizes))]
-        for vertex, size in enumerate(sizes)
-        for sub_action in range(size)
-    ]
-    return jnp.array(rows, jnp.int32)
+@lru_cache(maxsize=64)
+def changes_of(extended: Extension) -> NDArray[np.int32]:
+    """Every sub-action of every vertex alone; -1 where a vertex stays.
+
+    Where vertices are counted, also every one that leaves its default while another takes it.
+    """
+    sizes = extended.base.sizes
+    rows = [{vertex: each} for vertex, size in enumerate(sizes) for each in range(size)]
+    for counted in extended.constraints.cardinalities:
+        default = dict(zip(counted.scope(), counted.defaults(), strict=True))
+        rows += [
+            {leaves: each, takes: default[takes]}
+            for leaves in default
+            for takes in default
+            for each in range(sizes[leaves])
+            if takes != leaves and each != default[leaves]
+        ]
+    changes = np.full((len(rows), len(sizes)), -1, np.int32)
+    for row, change in zip(changes, rows, strict=True):
+        row[list(change)] = list(change.values())
+    return changes

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpy.typing import NDArray
 
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.maximise.base import AbstractSoftWay, AbstractWay, Problem, Solution
+from hyperaction.maximise.base import AbstractSoftWay, AbstractWay, Problem, Solution, sum_of
 from hyperaction.mixers import AbstractMixer, Sum
 
 
@@ -126,10 +126,10 @@ class Components(AbstractSoftWay):
         for part, way in zip(parts_of(hypergraph), self.ways, strict=True):
             own = tables[:, part.outputs(hypergraph)]
             candidates = None if given is None else given[:, np.array(part.vertices)]
-            # Weighted and masked already: what is left to maximise is a sum.
-            alone = Problem(
-                Sum(), own, None, None, candidates, part.of(hypergraph), problem.bounded
-            )
+            alone = sum_of(own, part.of(hypergraph), candidates, bounded=problem.bounded)
+            if problem.start is not None:
+                start = problem.start[:, np.array(part.vertices)]
+                alone = eqx.tree_at(lambda p: p.start, alone, start, is_leaf=lambda x: x is None)
             yield part, way, alone
 
     def _softly(

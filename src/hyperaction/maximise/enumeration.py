@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
+from numpy.typing import NDArray
 
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise.base import AbstractSoftWay, Problem, Solution
+from hyperaction.maximise.extension import Extension, feasible
 from hyperaction.maximise.log_sum import log_sum, value_and_slope
-from hyperaction.maximise.masks import allowed
+
+MOST_LISTED = 200_000
+"""The most actions that are listed where constraints forbid the others in every state."""
 
 
 class Enumeration(AbstractSoftWay):
@@ -26,7 +32,7 @@ class Enumeration(AbstractSoftWay):
 
     def solve(self, problem: Problem) -> Solution:
         best = _each(problem, lambda values: jnp.argmax(values))
-        return Solution(_actions(problem.hypergraph, best))
+        return Solution(_actions(problem, best))
 
     def soft(self, problem: Problem, temperature: Float[Array, " batch"]) -> Float[Array, " batch"]:
         return _each(problem, lambda values, own: log_sum(values, own, 0), temperature)
@@ -34,10 +40,14 @@ class Enumeration(AbstractSoftWay):
     def marginals(
         self, problem: Problem, temperature: Float[Array, " batch"]
     ) -> tuple[Float[Array, " batch"], Float[Array, "batch outputs"]]:
-        hypergraph = problem.hypergraph
+        hypergraph, listed = problem.hypergraph, _listed(problem)
 
         def project(values: Float[Array, " actions"], own: Float[Array, ""]) -> Any:
             value, shares = value_and_slope(lambda values: log_sum(values, own, 0), values)
+            if listed is not None:
+                base = problem.extension.base
+                nothing = jnp.zeros(base.num_outputs, shares.dtype)
+                return value, nothing.at[base.indices(listed)].add(shares[:, None])
             shares = shares.reshape(hypergraph.sizes)
             every = range(hypergraph.num_vertices)
             tables = [
@@ -57,22 +67,36 @@ class Enumeration(AbstractSoftWay):
             return jnp.argmax(values + own * noise)
 
         keys = jax.random.split(key, problem.outputs.shape[0])
-        return _actions(problem.hypergraph, _each(problem, draw, temperature, keys))
+        return _actions(problem, _each(problem, draw, temperature, keys))
 
 
-def enumeration_cost(hypergraph: Hypergraph) -> float:
-    """Every action looks at every hyperedge."""
-    return float(hypergraph.num_actions * hypergraph.num_edges)
+def enumeration_cost(extended: Extension) -> float:
+    """Every action that is not forbidden in every state looks at every hyperedge."""
+    base, constraints = extended.base, extended.constraints
+    if not constraints.always:
+        return float(base.num_actions * extended.hypergraph.num_edges)
+    listed = feasible(constraints, MOST_LISTED)
+    return math.inf if listed is None else float(len(listed) * extended.hypergraph.num_edges)
+
+
+def _listed(problem: Problem) -> NDArray[np.int32] | None:
+    """The actions that some state may allow, where that is not all of them."""
+    constraints = problem.extension.constraints
+    return feasible(constraints, MOST_LISTED) if constraints.always else None
 
 
 def _each(problem: Problem, work: Callable[..., Any], *args: Array) -> Any:
     """Works on the values of all joint actions of a state and the state's own arguments."""
     # State by state: the values of all actions of all states together may not fit in memory.
     if problem.mixer.affine:
+        listed = _listed(problem)
 
         def on_sums(row: tuple[Array, ...]) -> Any:
             tables, *own = row
-            return work(_sums(problem.hypergraph, tables), *own)
+            if listed is None:
+                return work(_sums(problem.hypergraph, tables), *own)
+            actions = problem.extension.complete(jnp.asarray(listed))
+            return work(problem.hypergraph.representation(tables, actions).sum(axis=-1), *own)
 
         return jax.lax.map(on_sums, (problem.tables(), *args))
 
@@ -83,8 +107,13 @@ def _each(problem: Problem, work: Callable[..., Any], *args: Array) -> Any:
     return jax.lax.map(on_mixes, ((problem.outputs, problem.mask, problem.state), *args))
 
 
-def _actions(hypergraph: Hypergraph, numbers: Int[Array, " batch"]) -> Int[Array, "batch vertices"]:
-    return jnp.stack(jnp.unravel_index(numbers, hypergraph.sizes), axis=-1).astype(jnp.int32)
+def _actions(problem: Problem, numbers: Int[Array, " batch"]) -> Int[Array, "batch vertices"]:
+    """The actions of these numbers."""
+    listed = _listed(problem)
+    if listed is not None:
+        return problem.extension.complete(jnp.asarray(listed)[numbers])
+    sizes = problem.extension.base.sizes
+    return jnp.stack(jnp.unravel_index(numbers, sizes), axis=-1).astype(jnp.int32)
 
 
 def _sums(hypergraph: Hypergraph, tables: Float[Array, " outputs"]) -> Float[Array, " actions"]:
@@ -104,12 +133,15 @@ def _mixes(
     state: Array | None,
 ) -> Float[Array, " actions"]:
     """The mixed value of every joint action."""
-    hypergraph = problem.hypergraph
-    actions = _actions(hypergraph, jnp.arange(hypergraph.num_actions))
-    if mask is not None:
-        outputs = jnp.where(mask, outputs, 0.0)  # No gradient sees what is forbidden.
-    representations = hypergraph.representation(outputs, actions)
-    values = jax.vmap(problem.mixer, in_axes=(0, None))(representations, state)
-    return (
-        values if mask is None else jnp.where(allowed(hypergraph, mask, actions), values, -jnp.inf)
+    base, listed = problem.extension.base, _listed(problem)
+    actions = (
+        _actions(problem, jnp.arange(base.num_actions)) if listed is None else jnp.asarray(listed)
     )
+    if mask is not None:
+        # No gradient sees what is forbidden.
+        outputs = jnp.where(mask[: base.num_outputs], outputs, 0.0)
+    representations = base.representation(outputs, actions)
+    values = jax.vmap(problem.mixer, in_axes=(0, None))(representations, state)
+    if mask is None:
+        return values
+    return jnp.where(problem.extension.allows(mask, actions), values, -jnp.inf)

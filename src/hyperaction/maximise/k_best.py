@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from hyperaction.maximise.base import HardMaximiser, find
-from hyperaction.maximise.masks import entry_mask
+from hyperaction.constraints import Constraints, Mask
+from hyperaction.maximise.hard import HardMaximiser, find
 
 
 class Best(NamedTuple):
@@ -41,7 +41,7 @@ class Parts(NamedTuple):
 def best(
     self: HardMaximiser,
     outputs: Float[Array, "*batch outputs"],
-    mask: Bool[Array, "*batch outputs"] | None,
+    mask: Mask | None,
     state: Float[Array, "*batch features"] | None,
     k: int,
 ) -> Best:
@@ -52,7 +52,9 @@ def best(
     def per_part(array: Any) -> Any:
         return None if array is None else array.reshape(count, 1, array.shape[-1])
 
-    given = per_part(outputs), per_part(mask), per_part(state)
+    if mask is not None:
+        mask = Mask(per_part(mask.rows), mask.constraints)
+    given = per_part(outputs), mask, per_part(state)
     first_values, first_actions, _ = find(self, *given, None, bounded=False)
     room = max(k - 1, 1) * n
     pool = Parts(
@@ -86,18 +88,22 @@ def best(
 
 def _solve(
     self: HardMaximiser,
-    given: tuple[Array, Array | None, Array | None],
+    given: tuple[Array, Mask | None, Array | None],
     masks: Bool[Array, "batch parts sub_actions"],
     fixed: Int[Array, "batch parts"],
 ) -> Parts:
     """The best action of each part, given outputs, mask and state."""
     outputs, mask, state = given
-    entries = entry_mask(self.hypergraph, masks)
-    allowed = entries if mask is None else entries & mask
+    constraints = Constraints(self.hypergraph.sizes) if mask is None else mask.constraints
+    further = constraints.num_entries - masks.shape[-1]
+    rows = jnp.pad(masks, ((0, 0), (0, 0), (0, further)), constant_values=True)
+    if mask is not None and mask.rows is not None:
+        rows &= mask.rows
     if state is not None:
         state = jnp.broadcast_to(state, (*fixed.shape, state.shape[-1]))
-    outputs = jnp.broadcast_to(outputs, allowed.shape)
-    values, actions, _ = find(self, outputs, allowed, state, None, bounded=False)
+    outputs = jnp.broadcast_to(outputs, (*fixed.shape, outputs.shape[-1]))
+    parts = Mask(rows, constraints)
+    values, actions, _ = find(self, outputs, parts, state, None, bounded=False)
     return Parts(values, actions, masks, fixed)
 
 

@@ -1,59 +1,68 @@
-"""Masks: which entries of the hyperedges' tables, and so which joint actions, are allowed."""
+"""Masks: which joint actions are allowed in which state, with the constraints that they are of."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from dataclasses import replace
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int
-from numpy.typing import NDArray
+from jaxtyping import Array, Bool
 
+from hyperaction.constraints import Constraints, Mask, tables_of
 from hyperaction.hypergraph import Hypergraph
 
 
-def per_output(
-    hypergraph: Hypergraph, mask: Bool[Array, "*batch entries"]
-) -> Bool[Array, "*batch outputs"]:
-    """A mask per hyperedge entry from one of either kind."""
-    if mask.dtype != bool:
-        raise ValueError(f"a mask holds true where allowed, not {mask.dtype}")
-    length = mask.shape[-1] if mask.ndim else 0
-    if length == hypergraph.num_outputs:
-        return mask
+# A mask's constraints decide what is compiled, and its rows are what is computed with.
+jax.tree_util.register_dataclass(Mask, data_fields=["rows"], meta_fields=["constraints"])
+
+
+def as_mask(
+    hypergraph: Hypergraph, given: Any, constraints: Constraints | None = None
+) -> Mask | None:
+    """A mask from one, from an array that has a row per state, or from tables of the vertices.
+
+    An array's rows have an entry per sub-action, `[..., sum(sizes)]`, or one per entry of the
+    hyperedges' tables, `[..., num_outputs]`; where both are equally long, sub-actions are meant. A
+    dictionary from vertices to arrays over their sub-actions is for all states. What the
+    constraints say of every state holds besides.
+    """
+    if isinstance(given, Mask):
+        return given if given.rows is not None or given.constraints.always else None
+    known = Constraints(hypergraph.sizes) if constraints is None else constraints
+    if given is None:
+        return Mask(None, known) if known.always else None
+    if isinstance(given, dict):
+        tables = tables_of(given, hypergraph.sizes)
+        known = replace(known, scopes=tuple(scope for scope in tables if len(scope) > 1))
+        return Mask(jnp.asarray(known.row(tables)), known)
+    rows = jnp.asarray(given)
+    if rows.dtype != bool:
+        raise ValueError(f"a mask holds true where allowed, not {rows.dtype}")
+    length = rows.shape[-1] if rows.ndim else 0
     sub_actions = sum(hypergraph.sizes)
-    if length != sub_actions:
+    if length == sub_actions:
+        return Mask(rows, replace(known, scopes=()))
+    if length != hypergraph.num_outputs:
         raise ValueError(
-            f"the mask has shape {mask.shape}; its last axis must be {hypergraph.num_outputs} "
-            f"long, one per hyperedge entry, or {sub_actions}, one per sub-action"
+            f"the mask has shape {rows.shape}; its last axis must be {sub_actions} long, one per "
+            f"sub-action, or {hypergraph.num_outputs}, one per hyperedge entry"
         )
-    return entry_mask(hypergraph, mask)
+    return _of_entries(hypergraph, rows, known)
 
 
-def entry_mask(
-    hypergraph: Hypergraph, mask: Bool[Array, "*batch sub_actions"]
-) -> Bool[Array, "*batch outputs"]:
-    """The mask per hyperedge entry that allows what a mask per sub-action allows."""
-    return jnp.all(mask[..., _sub_actions(hypergraph)], axis=-1)
-
-
-@lru_cache(maxsize=64)
-def _sub_actions(hypergraph: Hypergraph) -> NDArray[np.int32]:
-    """The sub-actions that each entry stands for, `[num_outputs, rank]`, the last one repeated."""
-    starts = np.concatenate([[0], np.cumsum(hypergraph.sizes)[:-1]])
-    rows = []
-    for edge in hypergraph.edges:
-        grid = np.indices(hypergraph.table_shape(edge)).reshape(len(edge), -1)
-        columns = [starts[vertex] + axis for vertex, axis in zip(edge, grid, strict=True)]
-        columns += [columns[-1]] * (hypergraph.rank - len(edge))
-        rows.append(np.stack(columns, axis=-1))
-    return np.concatenate(rows).astype(np.int32)
-
-
-def allowed(
-    hypergraph: Hypergraph,
-    mask: Bool[Array, "... outputs"],
-    actions: Int[Array, "... vertices"],
-) -> Bool[Array, "..."]:
-    """Whether every hyperedge allows its entry of the action; leading axes broadcast."""
-    return jnp.all(hypergraph.representation(mask, actions), axis=-1)
+def _of_entries(
+    hypergraph: Hypergraph, rows: Bool[Array, "*batch outputs"], known: Constraints
+) -> Mask:
+    """A mask per hyperedge entry: hyperedges of one vertex first, as in all masks."""
+    joint = tuple(edge for edge in hypergraph.edges if len(edge) > 1)
+    constraints = replace(known, scopes=joint)
+    places = dict(zip(hypergraph.edges, hypergraph.slices, strict=True))
+    columns = [
+        np.r_[places[scope]] if scope in places else np.full(hypergraph.sizes[scope[0]], -1)
+        for scope in constraints.starts
+    ]
+    # The last column, true, is what vertices without a hyperedge of their own have.
+    padded = jnp.concatenate([rows, jnp.ones((*rows.shape[:-1], 1), bool)], axis=-1)
+    return Mask(padded[..., np.concatenate(columns)], constraints)

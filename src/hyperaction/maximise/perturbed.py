@@ -11,15 +11,16 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpy.typing import NDArray
 
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.maximise.base import HardMaximiser, Problem, flat_problem, solver
-from hyperaction.mixers import Sum
+from hyperaction.constraints import Mask
+from hyperaction.maximise.base import Problem, solver, sum_of
+from hyperaction.maximise.hard import HardMaximiser, flat_problem
 
 
 @jax.jit
 def perturbed_sample(
     self: HardMaximiser,
     outputs: Float[Array, "*batch outputs"],
-    mask: Array | None,
+    mask: Mask | None,
     state: Array | None,
     temperature: Float[Array, "*batch"],
     key: PRNGKeyArray,
@@ -36,8 +37,8 @@ def perturbed_sample(
     noise = jax.random.gumbel(key, shape, tables.dtype) * temperature.reshape(-1, 1)
     entries, sub_actions = _places(hypergraph)
     tables = tables.at[:, entries].add(noise[:, sub_actions])
-    solution = solver(self.way)(Problem(Sum(), tables, None, None, None, hypergraph))
-    return drawn(problem, temperature, solution.actions)
+    solution = solver(self.way)(sum_of(tables, problem.hypergraph))
+    return drawn(problem, temperature, solution.actions[:, : hypergraph.num_vertices])
 
 
 @lru_cache(maxsize=64)

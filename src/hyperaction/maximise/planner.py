@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 from hyperaction import kernels
+from hyperaction.constraints import Constraints
 from hyperaction.errors import unknown
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise import search
@@ -15,12 +18,20 @@ from hyperaction.maximise.components import Components, parts_of
 from hyperaction.maximise.decentralised import Decentralised
 from hyperaction.maximise.elimination import plan_elimination
 from hyperaction.maximise.enumeration import Enumeration, enumeration_cost
-from hyperaction.maximise.sampling import Sampling
+from hyperaction.maximise.extension import Extension, extension
+from hyperaction.maximise.hard import AbstractPlanner
+from hyperaction.maximise.sampling import Exchanging, Sampling, sampling_cost
 from hyperaction.maximise.soft import Maximiser
 from hyperaction.mixers import AbstractMixer, Sum
 
 BUDGET = 3e7
 """Adds per state that an exact way may take by default: milliseconds."""
+
+FEW_LISTED = 1e5
+"""Adds per state up to which joint actions that constraints leave are rather listed."""
+
+EXCHANGE_STARTS = 64
+"""Joint proposals that ascent starts from where vertices are counted."""
 
 HARD_LIMIT = 1e10
 """Adds per state that no way may take even if it is asked for by name: seconds."""
@@ -34,6 +45,7 @@ def maximiser(
     budget: float = BUDGET,
     use_native: bool | None = None,
     nodes: int = search.NODES,
+    constraints: Any = None,
 ) -> Maximiser:
     """What finds the best joint action of a hypergraph under a mixer.
 
@@ -45,68 +57,85 @@ def maximiser(
         budget: Adds per state that an exact way may take.
         use_native: Whether to use the compiled kernels; by default where they are faster.
         nodes: How many nodes branch and bound may open per state.
+        constraints: What is allowed in every state, as `Constraints.of` takes it: cardinalities,
+            and dictionaries from vertices to arrays over their sub-actions.
     """
     if not isinstance(mixer, AbstractMixer):
         raise TypeError(f"a mixer is an object such as Sum(), not {mixer!r}; see make_mixer")
-    if isinstance(way, AbstractWay):
-        return Maximiser(mixer=mixer, hypergraph=hypergraph, way=way, reason="it was given")
-    if way is not None and way not in WAYS:
+    if isinstance(way, str) and way not in WAYS:
         raise ValueError(unknown("way", way, WAYS))
     if use_native and not kernels.available():
         raise ValueError("the compiled kernel was not built, or JAX does not compute on the CPU")
     if use_native is None:
         use_native = kernels.serves("eliminate") and kernels.serves("search")
-    planner = _Planner(mixer.monotonic, mixer.affine, budget, use_native, nodes)
-    chosen, reason = planner.choose(hypergraph) if way is None else planner.force(hypergraph, way)
-    return Maximiser(mixer=mixer, hypergraph=hypergraph, way=chosen, reason=reason)
+    planner = _Planner(mixer.monotonic, mixer.affine, budget, use_native, nodes, way)
+    if constraints is not None and not isinstance(constraints, Constraints):
+        constraints = Constraints.of(hypergraph.sizes, constraints)
+    chosen, reason = planner.plan(extension(hypergraph, constraints))
+    return Maximiser(mixer, hypergraph, chosen, reason, planner, constraints)
 
 
-class _Planner:
+@dataclass(frozen=True)
+class _Planner(AbstractPlanner):
     """Picks ways for one kind of mixer, within one budget. Equal questions are answered once."""
 
-    def __init__(
-        self, monotonic: bool, affine: bool, budget: float, use_native: bool, nodes: int
-    ) -> None:
-        self.facts = (monotonic, affine, budget, use_native, nodes)
-        self.monotonic, self.affine, self.budget, self.use_native, self.nodes = self.facts
-
-    def __hash__(self) -> int:
-        return hash(self.facts)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Planner) and self.facts == other.facts
+    monotonic: bool
+    affine: bool
+    budget: float
+    use_native: bool
+    nodes: int
+    way: str | AbstractWay | None = None
 
     @lru_cache(maxsize=256)  # noqa: B019 (planners are small, and equal ones share)
-    def choose(self, hypergraph: Hypergraph) -> tuple[AbstractWay, str]:
+    def plan(self, extended: Extension) -> tuple[AbstractWay, str]:
+        """The way that was asked for, or the one that suits the hyperedges and constraints."""
+        if isinstance(self.way, AbstractWay):
+            return self.way, "it was given"
+        if self.way is not None:
+            return self.force(extended, self.way), "it was asked for"
+        return self.choose(extended)
+
+    def plan_exact(self, extended: Extension) -> tuple[AbstractWay, str]:
+        """The same for a sum, whatever was asked for."""
+        return replace(self, monotonic=True, affine=True, way=None).plan(extended)
+
+    def choose(self, extended: Extension) -> tuple[AbstractWay, str]:
         """The cheapest exact way within the budget, else the best approximate one; and why."""
+        hypergraph = extended.hypergraph
         if hypergraph.rank == 1 and self.monotonic:
-            return self.decentralised(hypergraph), (
+            return self.decentralised(extended), (
                 "at rank 1 a monotonic mixer lets every vertex choose for itself"
             )
+        listing = enumeration_cost(extended)
         if not self.affine:
-            if enumeration_cost(hypergraph) <= self.budget:
-                return self.enumeration(hypergraph), (
+            if listing <= self.budget:
+                return self.enumeration(extended), (
                     "the mixer is not a weighted sum, and the joint actions are few enough to list"
                 )
-            return self.sampling(hypergraph), (
-                f"the mixer is not a weighted sum, and the {hypergraph.num_actions:,} joint "
+            return self.sampling(extended), (
+                f"the mixer is not a weighted sum, and the {extended.base.num_actions:,} joint "
                 f"actions are too many to list"
             )
+        if extended.constraints.always and listing <= FEW_LISTED:
+            return self.enumeration(extended), "the constraints leave few joint actions"
         parts = parts_of(hypergraph)
         if len(parts) > 1:
-            return self.components(hypergraph), (
+            return self.components(extended), (
                 f"the hyperedges fall into {len(parts)} parts that share no vertex"
             )
         elimination = plan_elimination(hypergraph, self.budget, use_native=self.use_native)
         if elimination is not None:
             return elimination, "vertices can be maximised out one by one within the budget"
-        return self.ascent(hypergraph), (
+        if extended.constraints.always and listing <= self.budget:
+            return self.enumeration(extended), (
+                "the constraints leave joint actions that are few enough to list"
+            )
+        return self.ascent(extended), (
             f"exact elimination would take more than the budget of {self.budget:,.0f} adds, "
             f"or more memory than there is"
         )
 
-    @lru_cache(maxsize=256)  # noqa: B019
-    def force(self, hypergraph: Hypergraph, way: str) -> tuple[AbstractWay, str]:
+    def force(self, extended: Extension, way: str) -> AbstractWay:
         """The way of that name, or an error that says why it cannot be taken."""
         affine_only = ("components", "elimination", "branch-and-bound", "ascent")
         if way in affine_only and not self.affine:
@@ -114,9 +143,12 @@ class _Planner:
                 f"{way} needs a mixer that is a weighted sum (sum, mean, monotonic-linear); "
                 f"enumeration and sampling take any"
             )
-        return WAYS[way](self, hypergraph), "it was asked for"
+        return WAYS[way](self, extended)
 
-    def decentralised(self, hypergraph: Hypergraph) -> AbstractWay:
+    def decentralised(self, extended: Extension) -> AbstractWay:
+        hypergraph = extended.hypergraph
+        if extended.base.rank == 1 < hypergraph.rank:
+            raise ValueError("decentralised cannot obey constraints that join vertices")
         if hypergraph.rank > 1 or not self.monotonic:
             raise ValueError(
                 f"decentralised needs rank 1 (this is rank {hypergraph.rank}) and a monotonic "
@@ -124,14 +156,14 @@ class _Planner:
             )
         return Decentralised(cost=float(hypergraph.num_outputs))
 
-    def components(self, hypergraph: Hypergraph) -> AbstractWay:
-        parts = [part.of(hypergraph) for part in parts_of(hypergraph)]
-        alone = _Planner(True, True, self.budget, self.use_native, self.nodes)
-        ways = tuple(alone.choose(part)[0] for part in parts)
+    def components(self, extended: Extension) -> AbstractWay:
+        hypergraph = extended.hypergraph
+        parts = [extension(part.of(hypergraph)) for part in parts_of(hypergraph)]
+        ways = tuple(self.plan_exact(part)[0] for part in parts)
         return Components(cost=sum(way.cost for way in ways), ways=ways)
 
-    def elimination(self, hypergraph: Hypergraph) -> AbstractWay:
-        way = plan_elimination(hypergraph, HARD_LIMIT, use_native=self.use_native)
+    def elimination(self, extended: Extension) -> AbstractWay:
+        way = plan_elimination(extended.hypergraph, HARD_LIMIT, use_native=self.use_native)
         if way is None:
             raise ValueError(
                 f"elimination cannot fit: it would take more than {HARD_LIMIT:,.0f} adds or a "
@@ -139,7 +171,8 @@ class _Planner:
             )
         return way
 
-    def branch_and_bound(self, hypergraph: Hypergraph) -> AbstractWay:
+    def branch_and_bound(self, extended: Extension) -> AbstractWay:
+        hypergraph = extended.hypergraph
         if not (self.use_native and search.fits_kernel(hypergraph)):
             raise ValueError(
                 f"branch-and-bound needs the compiled kernel, {search.MOST_OUTPUTS:,} outputs at "
@@ -150,29 +183,34 @@ class _Planner:
         work = search.tabu_cost(hypergraph) * (1 + self.nodes * max(hypergraph.sizes) / steps)
         return search.BranchAndBound(cost=work, steps=steps, nodes=self.nodes)
 
-    def ascent(self, hypergraph: Hypergraph) -> AbstractWay:
+    def ascent(self, extended: Extension) -> AbstractWay:
+        hypergraph = extended.hypergraph
+        if extended.num_counters:
+            rounds = 2 * extended.base.num_vertices
+            cost = sampling_cost(extended, EXCHANGE_STARTS, rounds)
+            return Exchanging(cost=cost, samples=EXCHANGE_STARTS, rounds=rounds)
         if self.use_native and search.fits_kernel(hypergraph):
             cost, steps = search.tabu_cost(hypergraph), search.tabu_steps(hypergraph)
             return search.Tabu(cost=cost, steps=steps)
         cost = search.ascent_cost(hypergraph)
         return search.Ascent(cost=cost, restarts=search.RESTARTS, sweeps=search.SWEEPS)
 
-    def sampling(self, hypergraph: Hypergraph) -> AbstractWay:
-        looks = SAMPLES + ROUNDS * (1 + sum(hypergraph.sizes))
-        cost = float(looks * hypergraph.num_edges)
+    def sampling(self, extended: Extension) -> AbstractWay:
+        cost = sampling_cost(extended, SAMPLES, ROUNDS)
         return Sampling(cost=cost, samples=SAMPLES, rounds=ROUNDS)
 
-    def enumeration(self, hypergraph: Hypergraph) -> AbstractWay:
-        cost = enumeration_cost(hypergraph)
-        if cost > HARD_LIMIT or hypergraph.num_actions >= 2**31:
+    def enumeration(self, extended: Extension) -> AbstractWay:
+        cost = enumeration_cost(extended)
+        listed = extended.constraints.always
+        if cost > HARD_LIMIT or (extended.base.num_actions >= 2**31 and not listed):
             raise ValueError(
-                f"enumeration cannot fit: there are {hypergraph.num_actions:,} joint actions; "
+                f"enumeration cannot fit: there are {extended.base.num_actions:,} joint actions; "
                 f"sampling can"
             )
         return Enumeration(cost=cost)
 
 
-WAYS: dict[str, Callable[[_Planner, Hypergraph], AbstractWay]] = {
+WAYS: dict[str, Callable[[_Planner, Extension], AbstractWay]] = {
     "decentralised": _Planner.decentralised,
     "components": _Planner.components,
     "elimination": _Planner.elimination,
@@ -181,4 +219,4 @@ WAYS: dict[str, Callable[[_Planner, Hypergraph], AbstractWay]] = {
     "sampling": _Planner.sampling,
     "enumeration": _Planner.enumeration,
 }
-"""The ways that have a name: what makes each for a hypergraph, or says why it cannot."""
+"""The ways that have a name: what makes each for hyperedges and constraints, or refuses."""

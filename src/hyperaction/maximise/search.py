@@ -88,12 +88,23 @@ def _searched(problem: Problem, *, steps: int, sweeps: int, nodes: int) -> Solut
 def _best_candidates(
     problem: Problem, tables: Float[Array, "batch outputs"]
 ) -> Int[Array, "batch vertices"] | None:
-    """Each state's best candidate, if there are any."""
-    candidates = problem.candidates
-    if candidates is None or candidates.shape[0] == 0:
+    """Each state's best candidate or allowed action, if there are any."""
+    given = _starts(problem)
+    if given is None:
         return None
-    values = problem.hypergraph.representation(tables[:, None], candidates[None]).sum(axis=-1)
-    return candidates[jnp.argmax(values, axis=1)]
+    values = problem.hypergraph.representation(tables[:, None], given).sum(axis=-1)
+    return jnp.take_along_axis(given, jnp.argmax(values, axis=1)[:, None, None], axis=1)[:, 0]
+
+
+def _starts(problem: Problem) -> Int[Array, "batch n vertices"] | None:
+    """What each state is given to start from."""
+    batch, given = problem.outputs.shape[0], []
+    if problem.candidates is not None and problem.candidates.shape[0]:
+        shape = (batch, *problem.candidates.shape)
+        given.append(jnp.broadcast_to(problem.candidates, shape))
+    if problem.start is not None:
+        given.append(problem.start[:, None])
+    return jnp.concatenate(given, axis=1) if given else None
 
 
 class Ascent(AbstractWay):
@@ -116,8 +127,9 @@ class Ascent(AbstractWay):
         sizes = np.array(hypergraph.sizes)
         shape = (self.restarts, hypergraph.num_vertices)
         starts = jax.random.randint(key, shape, 0, sizes).astype(jnp.int32)
-        if problem.candidates is not None:
-            starts = jnp.concatenate([problem.candidates, starts])
+        starts = jnp.broadcast_to(starts, (tables.shape[0], *shape))
+        if (given := _starts(problem)) is not None:
+            starts = jnp.concatenate([given, starts], axis=1)
 
         def climb(
             table: Float[Array, " outputs"], start: Int[Array, " vertices"]
@@ -135,9 +147,7 @@ class Ascent(AbstractWay):
             action = jax.lax.fori_loop(0, steps, visit, start)
             return hypergraph.representation(table[:-1], action).sum(), action
 
-        values, actions = jax.vmap(lambda table: jax.vmap(lambda s: climb(table, s))(starts))(
-            tables
-        )
+        values, actions = jax.vmap(jax.vmap(climb, in_axes=(None, 0)))(tables, starts)
         best = jnp.argmax(values, axis=1)
         return Solution(jnp.take_along_axis(actions, best[:, None, None], axis=1)[:, 0])
 

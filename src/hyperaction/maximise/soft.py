@@ -9,15 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
+from hyperaction.constraints import Mask
 from hyperaction.maximise import k_best
-from hyperaction.maximise.base import (
-    AbstractSoftWay,
-    HardMaximiser,
-    Problem,
-    check_values,
-    checked,
-    flat_problem,
-)
+from hyperaction.maximise.base import AbstractSoftWay, Problem
+from hyperaction.maximise.hard import HardMaximiser, check_values, flat_problem
 from hyperaction.maximise.k_best import Best
 from hyperaction.maximise.perturbed import drawn, perturbed_sample
 
@@ -40,7 +35,7 @@ class Maximiser(HardMaximiser):
         outputs: Shaped[Any, "*batch outputs"],
         temperature: Any,
         *,
-        mask: Shaped[Any, "..."] | None = None,
+        mask: Any = None,
         state: Shaped[Any, "..."] | None = None,
     ) -> Float[Array, "*batch"]:
         """`temperature * log(sum(exp(Q / temperature)))` over all joint actions of each state.
@@ -57,7 +52,7 @@ class Maximiser(HardMaximiser):
         outputs: Shaped[Any, "*batch outputs"],
         temperature: Any,
         *,
-        mask: Shaped[Any, "..."] | None = None,
+        mask: Any = None,
         state: Shaped[Any, "..."] | None = None,
     ) -> Float[Array, "*batch outputs"]:
         """The probability of every hyperedge's every entry."""
@@ -71,7 +66,7 @@ class Maximiser(HardMaximiser):
         outputs: Shaped[Any, "*batch outputs"],
         temperature: Any,
         *,
-        mask: Shaped[Any, "..."] | None = None,
+        mask: Any = None,
         state: Shaped[Any, "..."] | None = None,
     ) -> Float[Array, "*batch"]:
         """The entropy of each state's joint action, in nats; 0 at temperature 0."""
@@ -84,7 +79,7 @@ class Maximiser(HardMaximiser):
         actions: Any,
         temperature: Any,
         *,
-        mask: Shaped[Any, "..."] | None = None,
+        mask: Any = None,
         state: Shaped[Any, "..."] | None = None,
     ) -> Float[Array, "*batch"]:
         """The log of the probability of one joint action per state, `actions [..., num_vertices]`.
@@ -104,7 +99,7 @@ class Maximiser(HardMaximiser):
         temperature: Any,
         key: PRNGKeyArray,
         *,
-        mask: Shaped[Any, "..."] | None = None,
+        mask: Any = None,
         state: Shaped[Any, "..."] | None = None,
         approximate: bool = False,
     ) -> Int[Array, "*batch vertices"]:
@@ -122,7 +117,7 @@ class Maximiser(HardMaximiser):
         outputs: Shaped[Any, "*batch outputs"],
         k: int,
         *,
-        mask: Shaped[Any, "..."] | None = None,
+        mask: Any = None,
         state: Shaped[Any, "..."] | None = None,
     ) -> Best:
         """The k best joint actions of each state and their values, from the best on.
@@ -132,7 +127,7 @@ class Maximiser(HardMaximiser):
         """
         if k < 1:
             raise ValueError(f"k is {k}; it must be at least 1")
-        outputs, mask, state, _ = checked(self.hypergraph, outputs, mask, state, None)
+        outputs, mask, state, _ = self.checked(outputs, mask, state)
         found = k_best.best(self, outputs, mask, state, k)
         self._checked(found.values[..., 0], found.values, mask)
         return found
@@ -144,15 +139,15 @@ class Maximiser(HardMaximiser):
 
     def _soft_arguments(
         self, outputs: Any, temperature: Any, mask: Any, state: Any, *, approximate: bool = False
-    ) -> tuple[Array, Array | None, Array | None, Array]:
+    ) -> tuple[Array, Mask | None, Array | None, Array]:
         """The arguments as arrays of the right shapes, or an error."""
         if approximate and not self.mixer.affine:
             raise ValueError(
                 "approximate draws need a mixer that is a weighted sum: sum, mean, monotonic-linear"
             )
+        outputs, mask, state, _ = self.checked(outputs, mask, state)
         if not approximate:
-            self.check_soft()
-        outputs, mask, state, _ = checked(self.hypergraph, outputs, mask, state, None)
+            (self if mask is None else self.under(mask.constraints)).check_soft()
         return outputs, mask, state, _checked_temperature(temperature, outputs)
 
     def _checked(self, values: Array, result: Array, mask: Any) -> Array:
@@ -195,13 +190,14 @@ def _checked_temperature(temperature: Any, outputs: Array) -> Array:
 
 
 def _posed(
-    self: Maximiser, outputs: Array, mask: Array | None, state: Array | None, temperature: Array
+    self: Maximiser, outputs: Array, mask: Mask | None, state: Array | None, temperature: Array
 ) -> tuple[Problem, Array, AbstractSoftWay]:
     """The problem in one batch, its temperatures, wrong ones made 1, and the way."""
-    assert isinstance(self.way, AbstractSoftWay)
+    way = (self if mask is None else self.under(mask.constraints)).way
+    assert isinstance(way, AbstractSoftWay)
     problem = flat_problem(self, outputs, mask, state)
     valid = (temperature >= 0) & (temperature < jnp.inf)
-    return problem, jnp.where(valid, temperature, 1.0).ravel(), self.way
+    return problem, jnp.where(valid, temperature, 1.0).ravel(), way
 
 
 def _finished(
@@ -222,7 +218,7 @@ def _finished(
 
 @jax.jit
 def _soft(
-    self: Maximiser, outputs: Array, mask: Array | None, state: Array | None, temperature: Array
+    self: Maximiser, outputs: Array, mask: Mask | None, state: Array | None, temperature: Array
 ) -> Float[Array, "*batch"]:
     problem, flat, way = _posed(self, outputs, mask, state, temperature)
     return _finished(self, problem, way.soft(problem, flat), temperature)
@@ -235,18 +231,18 @@ def _where_possible(values: Array, x: Array) -> Array:
 
 @jax.jit
 def _marginals(
-    self: Maximiser, outputs: Array, mask: Array | None, state: Array | None, temperature: Array
+    self: Maximiser, outputs: Array, mask: Mask | None, state: Array | None, temperature: Array
 ) -> tuple[Float[Array, "*batch"], Float[Array, "*batch outputs"]]:
     problem, flat, way = _posed(self, outputs, mask, state, temperature)
     values, marginals = way.marginals(problem, flat)
     values = _finished(self, problem, values, temperature)
-    marginals = marginals.reshape(outputs.shape)
+    marginals = marginals[:, : outputs.shape[-1]].reshape(outputs.shape)
     return values, _where_possible(values[..., None], marginals)
 
 
 @jax.jit
 def _entropy(
-    self: Maximiser, outputs: Array, mask: Array | None, state: Array | None, temperature: Array
+    self: Maximiser, outputs: Array, mask: Mask | None, state: Array | None, temperature: Array
 ) -> tuple[Float[Array, "*batch"], Float[Array, "*batch"]]:
     problem, flat, way = _posed(self, outputs, mask, state, temperature)
     # The derivative of the soft value by the temperature is the entropy.
@@ -261,7 +257,7 @@ def _entropy(
 def _log_probability(
     self: Maximiser,
     outputs: Array,
-    mask: Array | None,
+    mask: Mask | None,
     state: Array | None,
     temperature: Array,
     actions: Int[Array, "*batch vertices"],
@@ -271,8 +267,9 @@ def _log_probability(
     values = _finished(self, problem, way.soft(problem, flat), temperature)
     own = problem.values(actions).reshape(temperature.shape)
     logs = (own - values) / jnp.where(temperature > 0, temperature, 1.0)
-    greedy = _greedy_where_cold(way, jax.lax.stop_gradient(problem), flat, actions)
-    certain = jnp.where(jnp.all(greedy == actions, axis=-1), 0.0, -jnp.inf)
+    complete = problem.extension.complete(actions)
+    greedy = _greedy_where_cold(way, jax.lax.stop_gradient(problem), flat, complete)
+    certain = jnp.where(jnp.all(greedy == complete, axis=-1), 0.0, -jnp.inf)
     logs = jnp.where(temperature == 0, certain.reshape(temperature.shape), logs)
     return values, jnp.where(jnp.isnan(values), jnp.nan, logs)
 
@@ -281,7 +278,7 @@ def _log_probability(
 def _sample(
     self: Maximiser,
     outputs: Array,
-    mask: Array | None,
+    mask: Mask | None,
     state: Array | None,
     temperature: Array,
     key: PRNGKeyArray,
@@ -289,7 +286,7 @@ def _sample(
     problem, flat, way = _posed(self, outputs, mask, state, temperature)
     problem = jax.lax.stop_gradient(problem)
     actions = _greedy_where_cold(way, problem, flat, way.sample(problem, flat, key))
-    return drawn(problem, temperature, actions)
+    return drawn(problem, temperature, actions[:, : self.hypergraph.num_vertices])
 
 
 def _greedy_where_cold(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import lru_cache
 from typing import Any
 
 import equinox as eqx
@@ -11,8 +12,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from hyperaction.errors import SettingError
-from hyperaction.maximise import black_box
-from hyperaction.maximise.masks import allowed, per_output
+from hyperaction.maximise import allowed_action, black_box
+from hyperaction.maximise.extension import Extension, extension
+from hyperaction.maximise.masks import as_mask
 from hyperaction.networks.values import (
     ENUMERATION_LIMIT,
     AbstractQFunction,
@@ -101,33 +103,41 @@ class AbstractSearchedNetwork(AbstractQFunction):
         self, features: Any, mask: Mask, candidates: Candidates
     ) -> tuple[Int[Array, " vertices"], Bool[Array, ""]]:
         """The best action that was found, and whether it is allowed."""
-        hypergraph = self.hypergraph
-        entries = None if mask is None else per_output(hypergraph, jnp.asarray(mask))
+        mask = as_mask(self.hypergraph, mask)
+        extended = extension(self.hypergraph, None if mask is None else mask.constraints)
+        entries = extended.entries(None if mask is None else mask.rows, ())
         if candidates is not None:
             candidates = jnp.asarray(candidates).astype(jnp.int32)
-        drawn = black_box.draw(hypergraph) if self.takes_candidates else None
+        drawn = black_box.draw(self.hypergraph) if self.takes_candidates else None
+        if mask is not None and drawn is not None:
+            start = allowed_action(mask)[None]
+            candidates = start if candidates is None else jnp.concatenate([candidates, start])
         network, features = jax.lax.stop_gradient((self, features))
-        action = _best(network, features, entries, candidates, drawn)
-        fine = True if entries is None else allowed(hypergraph, entries, action)
+        action = _best(extended)(network, features, entries, candidates, drawn)
+        fine = True if entries is None else extended.allows(entries, action)
         return action, jnp.asarray(fine)
 
 
-@jax.custom_batching.sequential_vmap  # type: ignore[untyped-decorator]
-def _best(
-    network: AbstractSearchedNetwork,
-    features: Any,
-    mask: Bool[Array, " outputs"] | None,
-    candidates: Int[Array, "n vertices"] | None,
-    drawn: Int[Array, "samples vertices"] | None,
-) -> Int[Array, " vertices"]:
-    """The best action of one state; of a batch, state by state, which fits in memory."""
+@lru_cache(maxsize=64)
+def _best(extended: Extension) -> Any:
+    """Finds the best action of one state; of a batch, state by state, which fits in memory."""
 
-    def values(actions: Int[Array, "n vertices"]) -> Float[Array, " n"]:
-        return network.values_of(features, actions)
+    @jax.custom_batching.sequential_vmap
+    def best(
+        network: AbstractSearchedNetwork,
+        features: Any,
+        entries: Bool[Array, " entries"] | None,
+        candidates: Int[Array, "n vertices"] | None,
+        drawn: Int[Array, "samples vertices"] | None,
+    ) -> Int[Array, " vertices"]:
+        def values(actions: Int[Array, "n vertices"]) -> Float[Array, " n"]:
+            return network.values_of(features, actions)
 
-    if drawn is None:
-        return black_box.best_of_all(network.hypergraph, values, mask=mask)
-    seed = jnp.concatenate([jnp.ravel(leaf) for leaf in jax.tree.leaves(features)])
-    return black_box.best_of_sample(
-        network.hypergraph, values, drawn, seed, mask=mask, candidates=candidates
-    )
+        if drawn is None:
+            return black_box.best_of_all(extended, values, entries=entries)
+        seed = jnp.concatenate([jnp.ravel(leaf) for leaf in jax.tree.leaves(features)])
+        return black_box.best_of_sample(
+            extended, values, drawn, seed, entries=entries, candidates=candidates
+        )
+
+    return best

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 from jax.typing import ArrayLike
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise import Maximiser, maximiser
@@ -18,7 +18,8 @@ from hyperaction.mixers import AbstractMixer
 ENUMERATION_LIMIT = 100_000
 """The most joint actions that `q_values` lists by default."""
 
-Mask = Bool[ArrayLike, " entries"] | None
+Mask = Any
+"""What is allowed, in any form that a maximiser takes; None where all is."""
 Candidates = Int[ArrayLike, "n vertices"] | None
 Temperature = Float[ArrayLike, ""]
 
@@ -37,7 +38,7 @@ class AbstractQFunction(eqx.Module):
     """Values of joint actions, however they come about: what an agent needs of a network.
 
     Written for one observation and one action; batch with `jax.vmap`. Masks are true where allowed,
-    per entry of the hyperedges' tables or per sub-action. Where values are not finite, or nothing
+    in any form that a maximiser takes. Where values are not finite, or nothing
     is allowed, the best action is -1 throughout.
     """
 

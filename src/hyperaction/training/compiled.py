@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hyperaction.agents.batch import Batch, UpdateInfo
 from hyperaction.agents.config import AgentConfig
 from hyperaction.agents.exploration import Explorer
+from hyperaction.constraints import Mask
 
 
 class Agent(Protocol):
@@ -38,8 +39,8 @@ class Agent(Protocol):
         """Their type."""
         ...
 
-    def check_masks(self, length: int) -> None:
-        """Refuses action masks of so many entries, if the agent cannot learn under them."""
+    def check_masks(self) -> None:
+        """Refuses action masks, if the agent cannot learn under them."""
         ...
 
     def explorer(self, num_envs: int, rng: np.random.Generator) -> Explorer:
@@ -134,7 +135,7 @@ class DivergedError(RuntimeError):
     """Learning that produced a number that is not finite."""
 
 
-def check_actions(actions: NDArray[Any], agent: Agent, masks: Any) -> NDArray[Any]:
+def check_actions(actions: NDArray[Any], agent: Agent, masks: Mask | None) -> NDArray[Any]:
     """The actions, if an environment can take all of them.
 
     Where values are not finite, or a mask allows nothing, the maximiser gives -1.
@@ -143,6 +144,6 @@ def check_actions(actions: NDArray[Any], agent: Agent, masks: Any) -> NDArray[An
     if (np.isfinite(actions) if is_real else actions >= 0).all():
         return actions
     if masks is not None:
-        explorer = agent.explorer(len(masks), np.random.default_rng(0))
-        explorer.actions.draw(explorer.rng, len(masks), masks)  # Raises if it is those.
+        explorer = agent.explorer(len(actions), np.random.default_rng(0))
+        explorer.actions.draw(explorer.rng, len(actions), masks)  # Raises if it is those.
     raise DivergedError("the agent has diverged: its values are not finite")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -86,8 +87,8 @@ class Trainer:
         else:
             self.env = env
             env.reset(self.env_seed(0))
-        if self.env.mask is not None:
-            agent.check_masks(self.env.mask.shape[1])
+        if self.env.mask is not None and (self.env.mask.length or agent.config.continuous):
+            agent.check_masks()
         self.explorer = agent.explorer(self.env.num_envs, np.random.default_rng(act))
         self.compiled = Compiled(agent)
         self.state = FlatState(self.compiled.init(jax.random.key(init)))
@@ -96,7 +97,7 @@ class Trainer:
             self.env,
             action_length=agent.action_length,
             action_dtype=agent.action_dtype,
-            mask_length=None if self.env.mask is None else self.env.mask.shape[1],
+            mask_length=None if self.env.mask is None else self.env.mask.length,
             num_envs=self.env.num_envs,
             rng=np.random.default_rng(replay),
         )
@@ -272,6 +273,8 @@ class Trainer:
         """One update, and maybe the next greedy actions: of the new parameters, or of the old."""
         self._finish_update()
         batch = Batch(*self.replay.sample(self.config.batch_size))  # type: ignore[arg-type]
+        if self.env.mask is not None:
+            batch = batch._replace(next_mask=replace(self.env.mask, rows=batch.next_mask))
         overlap = self.config.overlap
         if and_act and overlap:
             # Computed before the update, which then runs while the environment steps. Neither is
@@ -373,5 +376,5 @@ def _step_of(
         result.observation[env_index],
         bool(result.terminated[env_index]),
         bool(result.truncated[env_index]),
-        None if result.mask is None else result.mask[env_index],
+        None if result.mask is None else result.mask[env_index].rows,
     )

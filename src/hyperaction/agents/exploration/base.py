@@ -15,7 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-Masks = NDArray[np.bool_] | None
+from hyperaction.constraints import Mask
+
+Masks = Mask | None
 Actions = NDArray[Any]
 Greedy = Callable[[], Actions]
 """Gives the network's actions for all environments; computed when they are asked for."""
