@@ -18,7 +18,9 @@ from hyperaction.agents.config import AgentConfig
 from hyperaction.agents.growth import with_bins
 from hyperaction.agents.presets import AgentName, PresetName, config_for
 from hyperaction.agents.structure import Structure
-from hyperaction.envs.action_maps import ActionMap, fits
+from hyperaction.envs.action_maps import ActionMap, stacked
+from hyperaction.envs.bins import BinsLike, as_options
+from hyperaction.envs.factoring import fits
 from hyperaction.envs.guard import short
 from hyperaction.envs.make import actions_of, make_env
 from hyperaction.envs.vector import Environments, Single, Vector
@@ -31,10 +33,10 @@ from hyperaction.training.backup import Backup
 from hyperaction.training.callbacks import Callback, LogTo, as_callbacks
 from hyperaction.training.compiled import Compiled, FlatState, check_actions
 from hyperaction.training.config import RUNS, default_preset
+from hyperaction.training.env_edges import with_env_edges
 from hyperaction.training.episodes import Episode
 from hyperaction.training.evaluator import Evaluator
 from hyperaction.training.interrupts import stoppable
-from hyperaction.training.kinematic import with_kinematic_edges
 from hyperaction.training.loop import train
 from hyperaction.training.trainer import Trainer
 
@@ -52,9 +54,10 @@ class BaseAgent:
             first, or the second where the id is that of a game of ALE/.
         seed: Where all random numbers come from.
         bins: Sub-actions per dimension of a `Box` action space: one number, or one per dimension;
-            with `grow`, those of each level. By default the preset's: 5, or 3 of decqn and
-            revalued.
+            of `Box` parts, those of each by name (`{"arm": 5, "power": [3, 9]}`); with `grow`,
+            those of each level. By default the preset's: 5, or 3 of decqn and revalued.
         action_shape: The sizes that a `Discrete` action space is the product of.
+        action_names: The names of the vertices, instead of the environment's.
         settings: Any other settings of the agent, by name: its own (`batch_size=256`), its parts
             by name or as objects (`optimiser="rmsprop"`, `exploration=EpsilonGreedy(final=0.1)`,
             `optimiser=optax.adamw(1e-4)`), and settings of parts (`learning_rate=1e-4`).
@@ -69,19 +72,27 @@ class BaseAgent:
         rank: int | None = None,
         preset: PresetName | None = None,
         seed: int = 0,
-        bins: Sequence[int] | int | None = None,
+        bins: BinsLike | None = None,
         action_shape: Sequence[int] = (),
+        action_names: Sequence[str] = (),
         **settings: Any,
     ) -> None:
         env_id = env if isinstance(env, str) else ""
         preset = preset or default_preset(env_id)
         config = config_for(self.name, preset, rank=rank, changes=settings)
-        bins = RUNS[preset].get("bins", 5) if bins is None else bins
-        config, bins = with_bins(config, bins)
+        default = RUNS[preset].get("bins", (5,))
+        given = default if bins is None else as_options(bins, default)
+        config, env_bins = with_bins(config, given)
         raw = make_env(env) if isinstance(env, str) else env
-        real = config.continuous
-        actions = actions_of(env_id, _action_space(raw), bins, action_shape, real_actions=real)
-        config, _ = with_kinematic_edges(config, env, len(actions.sizes))
+        actions = actions_of(
+            env_id,
+            raw,
+            env_bins,
+            action_shape,
+            names=action_names,
+            real_actions=config.continuous,
+        )
+        config = with_env_edges(config, env, actions.names)
         self._begin(_environments(raw, actions), config, seed)
 
     def _begin(
@@ -221,12 +232,13 @@ class BaseAgent:
 
     def _as_env_actions(self, chosen: NDArray[Any], single: bool) -> Any:
         actions = [self.actions(action) for action in chosen]
-        return actions[0] if single else np.stack(actions)
+        return actions[0] if single else stacked(actions)
 
-    def _no_actions(self) -> NDArray[Any]:
+    def _no_actions(self) -> Any:
         """As many as an empty batch of observations needs."""
         any_action = np.zeros((1, len(self.actions.sizes)), self.agent.action_dtype)
-        return np.asarray(self._as_env_actions(any_action, single=False)[:0])
+        batch = self._as_env_actions(any_action, single=False)
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[:0], batch)
 
     def _batch(
         self, observation: Any, mask: Any

@@ -9,10 +9,8 @@ import pytest
 from PIL import Image
 
 from hyperaction import HGQN, Hypergraph, cli
-from hyperaction.analysis.rollout import action_names, load_trained, rollouts
+from hyperaction.analysis.rollout import load_trained, rollouts
 from hyperaction.analysis.video import Painter, Shot, film
-from hyperaction.envs.action_maps import action_map
-from hyperaction.envs.make import make, make_env
 from hyperaction.report import explain as report
 from tests.faulty import Faulty
 
@@ -106,7 +104,7 @@ def test_what_is_no_mix_of_hyperedges_is_played_and_filmed_and_not_explained(
     agent = load_trained(runs / name, trust=True)
     shots = list(film(agent, 1, 0))
     assert len(shots) == 10
-    assert Painter(agent.edges, []).paint(shots[0]).shape == (480, 640 + 380, 3)
+    assert Painter(agent.edges, agent.names).paint(shots[0]).shape == (480, 640 + 380, 3)
 
 
 def test_a_run_without_an_agent_that_can_be_read_is_left_out(runs, tmp_path, capsys):
@@ -134,25 +132,6 @@ def test_shares_are_of_the_values_that_the_agent_acts_by(runs):
             best = hypergraph.representation(outputs, action).sum()
             assert best == pytest.approx(every.max(), abs=1e-5)
             assert np.isfinite(value)
-
-
-def test_joints_are_named_where_the_environment_names_them():
-    pytest.importorskip("pybullet_envs_gymnasium")
-    env = make_env("HalfCheetahBulletEnv-v0")
-    env.reset(seed=0)
-    actions = action_map(env.action_space, (5,))
-    joints = ["bthigh", "bshin", "bfoot", "fthigh", "fshin", "ffoot"]
-    assert action_names(env, actions) == joints
-    pole = make_env("CartPole-v1")
-    assert action_names(pole, action_map(pole.action_space)) == []
-
-
-def test_a_joystick_is_named_where_it_is_the_action():
-    pytest.importorskip("ale_py")
-    env = make("ALE/Pong-v5")
-    assert action_names(env.env, env.actions) == ["vertical", "horizontal", "fire"]
-    flat = make("ALE/Pong-v5", action_shape=(2, 9))
-    assert action_names(flat.env, flat.actions) == []
 
 
 @pytest.mark.parametrize("suffix", [".mp4", ".gif"])

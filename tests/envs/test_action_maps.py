@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from hyperaction.envs.action_maps import action_map, continuous, fits
+from hyperaction.envs.factoring import action_map, continuous, fits
 from hyperaction.envs.wrapper import Factored
 from hyperaction.errors import SettingError
 from tests.envs.samples import BOX, Any

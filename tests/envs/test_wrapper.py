@@ -5,7 +5,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from hyperaction.envs.action_maps import action_map
+from hyperaction.envs.factoring import action_map
 from hyperaction.envs.guard import EnvironmentFaultError
 from hyperaction.envs.make import make
 from hyperaction.envs.resumable import Resumable

@@ -159,7 +159,7 @@ def test_a_million_atari_frames_take_less_than_seven_and_a_half_gigabytes():
 
 
 def test_the_list_of_evicted_transitions_does_not_grow():
-    env = Single(Factored(Picture(), Product((2,), 0)))
+    env = Single(Factored(Picture(), Product((2,), 0, ("0",))))
     config = with_changes(
         QLearningConfig(buffer_size=64, learning_starts=40, batch_size=32),
         {"network": "cnn", "total_width": 8},

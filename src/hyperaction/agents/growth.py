@@ -157,14 +157,14 @@ GROWTHS: dict[str, type[Any]] = {
 }
 
 
-def with_bins(config: Config, bins: Sequence[int] | int) -> tuple[Config, Sequence[int] | int]:
+def with_bins(config: Config, bins: tuple[int | str, ...]) -> tuple[Config, tuple[int | str, ...]]:
     """The configuration that knows the levels of `bins`, and the bins of the action space."""
     grow: Any = getattr(config, "grow", None)
     if grow is None or not grow.changes:
         return config, bins
-    levels = tuple(int(number) for number in np.ravel(bins))
-    given = " ".join(map(str, levels))
-    nested = all(
+    levels = tuple(level for level in bins if isinstance(level, int))
+    given = " ".join(map(str, bins))
+    nested = len(levels) == len(bins) and all(
         2 <= coarse < fine and (fine - 1) % (coarse - 1) == 0 for coarse, fine in pairwise(levels)
     )
     if len(levels) < 2 or not nested:

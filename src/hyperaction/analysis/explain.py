@@ -149,5 +149,10 @@ def explain_runs(
     explanation = Explanation(hypergraph, affine=affine, weights=frequencies)
     for rollout in play():
         explanation.add(rollout)
-    names = agents[0].action_names(seed)
-    return {"names": names, "weights": weights, "agents": len(agents), **explanation.as_json()}
+    names = agents[0].names
+    return {
+        "names": list(names),
+        "weights": weights,
+        "agents": len(agents),
+        **explanation.as_json(),
+    }

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from hyperaction.agents.q_learning import QLearningAgent
 from hyperaction.api import AGENT_CLASSES, BaseAgent
-from hyperaction.envs.action_maps import ActionMap, Listed
-from hyperaction.envs.atari import VERTICES
+from hyperaction.envs.action_maps import Continuous, Discretised
 from hyperaction.envs.guard import short, unguarded
 from hyperaction.envs.ids import names_code
 from hyperaction.envs.make import make_env
+from hyperaction.envs.names import are_numbers, from_env
 from hyperaction.envs.vector import Single
 from hyperaction.envs.wrapper import Factored
 from hyperaction.errors import SettingError
@@ -70,11 +70,15 @@ class Trained(NamedTuple):
         """Whether Q is a weighted sum of the hyperedges' values."""
         return bool(self.learner.state.online.mixer.affine)
 
-    def action_names(self, seed: int) -> list[str]:
-        """The environment's names of its action dimensions, if it has any."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the vertices; those of earlier versions' agents are the environment's."""
+        actions = self.learner.actions
+        if not are_numbers(actions.names):
+            return actions.names
+        has_joints = isinstance(actions, Discretised | Continuous)
         with closing(self.make_env()) as env:
-            env.reset(seed=seed)  # Some simulators have no joints before.
-            return action_names(env, self.learner.actions)
+            return from_env(env, len(actions.sizes), has_joints=has_joints) or actions.names
 
 
 def load_trained(
@@ -236,22 +240,3 @@ def rollouts(learner: BaseAgent, env: Any, steps: int, seed: int) -> Iterator[Ro
         decisions = (step.decision for step in islice(played, steps))
         while chunk := list(islice(decisions, CHUNK)):
             yield Rollout(*(np.stack(part) for part in zip(*chunk, strict=True)))
-
-
-def action_names(env: Any, actions: ActionMap) -> list[str]:
-    """The environment's names of its action dimensions, if it has any."""
-    if isinstance(actions, Listed):
-        return list(VERTICES)
-    raw = env.unwrapped
-    readers: list[Callable[[], list[str]]] = [
-        lambda: [str(joint.joint_name) for joint in raw.robot.ordered_joints],
-        lambda: [str(raw.model.actuator(number).name) for number in range(raw.model.nu)],
-    ]
-    for read in readers:
-        try:
-            names = read()
-        except (AttributeError, TypeError, KeyError):
-            continue
-        if len(names) == len(actions.sizes) and all(names):
-            return names
-    return []

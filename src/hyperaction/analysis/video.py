@@ -81,7 +81,7 @@ class Painter:
 
     Args:
         edges: The hyperedges.
-        names: The names of the vertices, or none.
+        names: The names of the vertices.
     """
 
     def __init__(self, edges: Sequence[Sequence[int]], names: Sequence[str]) -> None:
@@ -117,17 +117,16 @@ class Painter:
         return np.asarray(picture)
 
     def _actions(self, shot: Shot) -> list[Bar]:
-        names = self._names or [""] * len(shot.action)
         return [
-            Bar(f"{vertex} {name}", float(value), FAINT)
-            for vertex, (name, value) in enumerate(zip(names, shot.action, strict=True))
+            Bar(name, float(value), FAINT)
+            for name, value in zip(self._names, shot.action, strict=True)
         ]
 
     def _edge_bars(self, shot: Shot) -> list[Bar]:
         self._scale = max(self._scale, float(np.abs(shot.representation).max()))
         return [
             Bar(
-                ",".join(map(str, self._edges[k])),
+                ",".join(self._names[vertex] for vertex in self._edges[k]),
                 float(shot.representation[k]) / self._scale,
                 COLOURS[(len(self._edges[k]) - 1) % len(COLOURS)],
             )

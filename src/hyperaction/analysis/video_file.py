@@ -44,7 +44,7 @@ def record(
         trust: Whether a module that the run names as its environment may be imported.
     """
     agent = load_trained(run, env=env, trust=trust)
-    painter = Painter(agent.edges, agent.action_names(seed))
+    painter = Painter(agent.edges, agent.names)
     shots = film(agent, episodes, seed)
     with video_file(file, fps or agent.fps) as add:
         for count, shot in enumerate(islice(shots, steps or None), 1):

@@ -24,12 +24,11 @@ STICKY = 0.25
 """The chance that the emulator repeats the last action instead of the chosen one."""
 MAX_EPISODE_STEPS = 27_000
 
-VERTICES = ("vertical", "horizontal", "fire")
-
 JOYSTICK = Listed(
     sizes=(3, 3, 2),
     # ALE's numbers, by vertical (none, up, down), horizontal (none, left, right), fire (no, yes).
     actions=(0, 1, 4, 12, 3, 11, 2, 10, 7, 15, 6, 14, 5, 13, 9, 17, 8, 16),
+    names=("vertical", "horizontal", "fire"),
 )
 """All 18 actions as the product of what a joystick can do."""
 

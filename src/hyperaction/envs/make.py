@@ -8,13 +8,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium
-from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from hyperaction.envs import atari, pybullet
-from hyperaction.envs.action_maps import ActionMap, action_map, continuous
+from hyperaction.envs.action_maps import ActionMap, Continuous, Discretised, renamed
+from hyperaction.envs.bins import BinsLike
+from hyperaction.envs.factoring import action_map, continuous
 from hyperaction.envs.guard import Guard, Guarded, as_fault, unguarded
 from hyperaction.envs.ids import game_of, is_pybullet, names_code
+from hyperaction.envs.names import from_env, from_user
 from hyperaction.envs.roms import CartridgeError
 from hyperaction.envs.vector import Vector
 from hyperaction.envs.wrapper import Factored
@@ -24,8 +26,9 @@ from hyperaction.errors import unknown
 def make(
     name: str,
     *,
-    bins: Sequence[int] | int = (5,),
+    bins: BinsLike = (5,),
     action_shape: Sequence[int] = (),
+    action_names: Sequence[str] = (),
     real_actions: bool = False,
     max_episode_steps: int = 0,
     roms: str = "",
@@ -35,33 +38,53 @@ def make(
 
     Args:
         name: A Gymnasium id.
-        bins: Sub-actions per dimension of a `Box` action space: one number, or one per dimension.
+        bins: Sub-actions per dimension of a `Box` action space: one number, or one per dimension;
+            of `Box` parts, those of each by name.
         action_shape: The sizes that a `Discrete` action space is the product of.
+        action_names: The names of the vertices, instead of the environment's.
         real_actions: Leave a `Box` action space as it is, scaled to go from -1 to 1.
         max_episode_steps: The time limit; 0 is the environment's own.
         roms: A directory with cartridges of Atari games, instead of ale-py's.
         guard: What surrounds its calls; with one, its exceptions become faults.
     """
     env = make_env(name, max_episode_steps, guard, roms=roms)
-    return Factored(
-        env, actions_of(name, env.action_space, bins, action_shape, real_actions=real_actions)
+    actions = actions_of(
+        name, env, bins, action_shape, names=action_names, real_actions=real_actions
     )
+    return Factored(env, actions)
 
 
 def actions_of(
     name: str,
-    space: spaces.Space[Any],
-    bins: Sequence[int] | int = (5,),
+    env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any],
+    bins: BinsLike = (5,),
     action_shape: Sequence[int] = (),
     *,
+    names: Sequence[str] = (),
     real_actions: bool = False,
 ) -> ActionMap:
-    """How the action space of the environment of that id is factored."""
+    """How the actions of an environment are factored, and what their vertices are called.
+
+    Args:
+        name: The environment's id, if it was made from one.
+        env: The environment, or a vector of them.
+        bins: As in `make`, like the other arguments.
+        action_shape: As in `make`.
+        names: As `action_names` in `make`.
+        real_actions: As in `make`.
+    """
+    space = env.single_action_space if isinstance(env, VectorEnv) else env.action_space
     if real_actions:
-        return continuous(space)
-    if game_of(name) and not action_shape:
-        return atari.JOYSTICK
-    return action_map(space, bins, action_shape)
+        actions: ActionMap = continuous(space)
+    elif game_of(name) and not action_shape:
+        actions = atari.JOYSTICK
+    else:
+        actions = action_map(space, bins, action_shape)
+    count = len(actions.sizes)
+    if names:
+        return renamed(actions, from_user(names, count))
+    has_joints = isinstance(actions, Discretised | Continuous)
+    return renamed(actions, from_env(env, count, has_joints=has_joints))
 
 
 def make_env(

@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import iterate
 from numpy.typing import NDArray
 
-from hyperaction.envs.action_maps import ActionMap
+from hyperaction.envs.action_maps import ActionMap, stacked
 from hyperaction.envs.atari import episode_start, is_game, restore_episode_start
 from hyperaction.envs.guard import (
     EnvironmentFaultError,
@@ -180,7 +180,7 @@ class Vector:
 
     def step(self, actions: NDArray[Any]) -> Steps:
         """Takes one action in each."""
-        chosen = np.stack([self.actions(action) for action in actions])
+        chosen = stacked([self.actions(action) for action in actions])
         with self._guard("step"):
             raw, reward, terminated, truncated, info = self.env.step(chosen)
         observation, mask = self._flat(raw), self._masks(info)

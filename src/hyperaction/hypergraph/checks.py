@@ -30,10 +30,20 @@ def checked_sizes(sizes: Iterable[int]) -> tuple[int, ...]:
 
 
 def checked_edges(
-    sizes: tuple[int, ...], edges: Iterable[Iterable[int]]
+    sizes: tuple[int, ...], edges: Iterable[Iterable[int]], names: Sequence[str] = ()
 ) -> tuple[tuple[int, ...], ...]:
-    """Hyperedges as sorted tuples, every vertex in at least one."""
+    """Hyperedges as sorted tuples, every vertex in at least one.
+
+    Args:
+        sizes: The sub-actions of each vertex.
+        edges: The hyperedges.
+        names: The names of the vertices, for messages.
+    """
     n = len(sizes)
+
+    def called(vertices: Sequence[int]) -> list[Any]:
+        return [names[vertex] if names else vertex for vertex in vertices]
+
     seen: dict[tuple[int, ...], int] = {}
     for position, given in enumerate(edges):
         if isinstance(given, (int, np.integer)):
@@ -52,19 +62,23 @@ def checked_edges(
                     f"(0 to {n - 1})"
                 )
         if len(set(edge)) < len(edge):
-            raise ValueError(f"hyperedge {braced(edge)} names a vertex twice; once is allowed")
+            raise ValueError(
+                f"hyperedge {braced(called(edge))} names a vertex twice; once is allowed"
+            )
         if edge in seen:
             raise ValueError(
-                f"hyperedge {braced(edge)} is given twice (positions {seen[edge]} and "
+                f"hyperedge {braced(called(edge))} is given twice (positions {seen[edge]} and "
                 f"{position}); each may be given once"
             )
         seen[edge] = position
     uncovered = sorted(set(range(n)).difference(*seen))
     if uncovered:
-        names = ", ".join(map(str, uncovered[:8])) + (", ..." if len(uncovered) > 8 else "")
+        listed = ", ".join(map(str, called(uncovered[:8]))) + (
+            ", ..." if len(uncovered) > 8 else ""
+        )
         raise ValueError(
-            f"no hyperedge covers {'vertex' if len(uncovered) == 1 else 'vertices'} {names}; "
-            f"every vertex needs one, for example {braced((uncovered[0],))}"
+            f"no hyperedge covers {'vertex' if len(uncovered) == 1 else 'vertices'} {listed}; "
+            f"every vertex needs one, for example {braced(called(uncovered[:1]))}"
         )
     return tuple(seen)
 
@@ -99,7 +113,7 @@ def integer(value: Any, word: str) -> int:
         raise ValueError(f"{word} {value!r} is not a whole number") from None
 
 
-def braced(edge: Sequence[int]) -> str:
+def braced(edge: Sequence[Any]) -> str:
     """A hyperedge as messages write it."""
     return "{" + ", ".join(map(str, edge)) + "}"
 

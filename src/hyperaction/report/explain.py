@@ -43,11 +43,11 @@ def sentences(explanation: dict[str, Any]) -> list[str]:
         lines.append(f"{what} {_percent(above)}: rank {needed} is sufficient.")
     kept, dropped = split_negligible(explanation)
     if dropped:
-        names = ", ".join(_braced(row["vertices"]) for row in dropped[:8])
+        listed = ", ".join(_braced(_called(explanation, row)) for row in dropped[:8])
         more = f" and {len(dropped) - 8} more" if len(dropped) > 8 else ""
         lost = sum(row["share"] for row in dropped)
-        edges = " ".join(",".join(map(str, row["vertices"])) for row in kept)
-        lines.append(f"Least useful, {_percent(lost)} in total: {names}{more}.")
+        edges = " ".join(",".join(_called(explanation, row)) for row in kept)
+        lines.append(f"Least useful, {_percent(lost)} in total: {listed}{more}.")
         lines.append(f"Without them: --edges {edges}")
     return lines
 
@@ -91,15 +91,19 @@ def table(explanation: dict[str, Any], rows: int) -> Table:
     for part in parts[:rows]:
         row = representation.get(part)
         numbers = [""] * len(COLUMNS) if row is None else [_number(row[key]) for key in COLUMNS]
-        label = f" {', '.join(names[vertex] for vertex in part)}" if names else ""
         share = _percent(shares[part]) if shares else ""
-        grid.add_row(f"{_braced(part)}{label}", share, *numbers)
+        grid.add_row(_braced([names[vertex] for vertex in part]), share, *numbers)
     return grid
 
 
-def _braced(part: Any) -> str:
+def _called(explanation: dict[str, Any], row: dict[str, Any]) -> list[str]:
+    """The names of the vertices of a row."""
+    return [explanation["names"][vertex] for vertex in row["vertices"]]
+
+
+def _braced(names: list[str]) -> str:
     """A set of vertices in braces, as in the paper."""
-    return "{" + ", ".join(map(str, part)) + "}"
+    return "{" + ", ".join(names) + "}"
 
 
 def _percent(share: float) -> str:

@@ -60,7 +60,7 @@ def draw_explanation(explanation: dict[str, Any], file: Path) -> Path:
     _draw_representation(axes[0], explanation["representation"])
     if panels == 2:
         _draw_shares(axes[1], explanation["shares"])
-    if explanation["names"]:
+    if explanation["names"] != [str(vertex) for vertex in range(len(explanation["names"]))]:
         names = ", ".join(f"{vertex} {name}" for vertex, name in enumerate(explanation["names"]))
         figure.supxlabel(names, fontsize=7)
     return save(figure, file)

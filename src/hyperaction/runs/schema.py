@@ -47,6 +47,10 @@ def _is_size(value: Any) -> bool:
     return _is_integer(value) and value > 0
 
 
+def _is_key(value: Any) -> bool:
+    return isinstance(value, str) or _is_int(value)
+
+
 def _is_level(value: Any) -> bool:
     return is_list(value, is_finite)
 
@@ -107,6 +111,9 @@ ACTION_SCHEMA: Schema = {
     "low": Kind("a list of numbers", lambda value: is_list(value, is_finite), optional=True),
     "high": Kind("a list of numbers", lambda value: is_list(value, is_finite), optional=True),
     "levels": Kind("lists of numbers", lambda value: is_list(value, _is_level), optional=True),
+    "names": TEXTS._replace(optional=True),
+    "keys": Kind("keys", lambda value: value is None or is_list(value, _is_key), optional=True),
+    "parts": Kind("a list of tables", lambda value: is_list(value, TABLE.fits), optional=True),
 }
 """How the file of an agent describes actions; which of these it has depends on their kind."""
 

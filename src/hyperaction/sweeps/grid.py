@@ -155,7 +155,13 @@ def check_fits(name: str, cells: list[Cell]) -> int:
     most = 0
     for cell in cells:
         config = cell.config
-        key = (cell.env, config.env_bins, config.action_shape, config.config.continuous)
+        key = (
+            cell.env,
+            config.env_bins,
+            config.action_shape,
+            config.action_names,
+            config.config.continuous,
+        )
         try:
             if key not in made:
                 made[key] = config.make_env()
@@ -170,13 +176,13 @@ def check_fits(name: str, cells: list[Cell]) -> int:
 
 
 def _with_edges(config: TrainConfig) -> TrainConfig:
-    """The run with the hyperedges of its robot written out, where its agent asks for them."""
+    """The run with its hyperedges as numbers of vertices, where its environment says which."""
     return replace(config, config=_agent_config(replace(config, seed=0)))
 
 
 @cache
 def _agent_config(config: TrainConfig) -> AgentConfig:
-    return config.with_kinematic_edges()[0].config
+    return config.with_env_edges().config
 
 
 MAX_SEEDS = 10_000

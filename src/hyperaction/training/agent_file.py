@@ -95,12 +95,16 @@ def load(path: Path, own: Mapping[str, Any] | None = None) -> AgentFile:
 
 def _actions(about: dict[str, Any]) -> action_maps.ActionMap:
     """The actions that were described, if they can be taken."""
-    actions = action_maps.restored(check(about["actions"], ACTION_SCHEMA))
+    unchecked = [about["actions"]]
+    while unchecked:
+        unchecked += check(unchecked.pop(), ACTION_SCHEMA).get("parts", ())
+    actions = action_maps.restored(about["actions"])
     if not actions.sizes:
         raise ValueError("it has no action")
-    last = actions(np.maximum(np.array(actions.sizes) - 1, 0))
-    if np.asarray(last).dtype.kind not in "biuf":
-        raise ValueError(f"its actions are {np.asarray(last).dtype}, not numbers")
+    for part in action_maps.leaves(actions):
+        last = np.asarray(part(np.maximum(np.array(part.sizes) - 1, 0)))
+        if last.dtype.kind not in "biuf":
+            raise ValueError(f"its actions are {last.dtype}, not numbers")
     return actions
 
 

@@ -9,7 +9,7 @@ import jax
 
 from hyperaction.agents.config import AgentConfig
 from hyperaction.agents.structure import Structure
-from hyperaction.envs.action_maps import Discretised
+from hyperaction.envs.action_maps import Discretised, leaves
 from hyperaction.envs.vector import Environments
 from hyperaction.envs.wrapper import Factored
 from hyperaction.errors import SettingError
@@ -54,7 +54,8 @@ def assemble(
 def check_exploration(config: AgentConfig, env: Environments | Factored, network: Any) -> None:
     """Refuses an exploration that fits neither the environment's actions nor the network."""
     exploration = config.exploration
-    if exploration.ordinal and not isinstance(env.actions, Discretised):
+    in_order = all(isinstance(leaf, Discretised) for leaf in leaves(env.actions))
+    if exploration.ordinal and not in_order:
         other = "ou or gaussian" if config.continuous else "epsilon-greedy or extended"
         raise SettingError(
             f"`exploration` ordinal adds noise to a Box action space in bins, whose sub-actions "

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-
 from hyperaction.agents.config import AUTO, AgentConfig
 from hyperaction.agents.growth import with_bins
 from hyperaction.agents.parts import implied_parts, to_dict, with_changes
@@ -34,6 +32,7 @@ from hyperaction.arguments import (
     scan,
     show_help,
 )
+from hyperaction.envs.bins import as_options
 from hyperaction.envs.ids import game_of
 from hyperaction.errors import SettingError, unknown
 from hyperaction.runs.loggers import LOGGERS
@@ -92,11 +91,13 @@ class TrainConfig:
     """The environment's time limit; 0 is its own."""
     roms: str = ""
     """A directory with cartridges of Atari games, instead of those that come with ale-py."""
-    bins: tuple[int, ...] = (5,)
-    """Sub-actions per dimension of a Box action space: one number, or one per dimension; with
-    --grow, those of each level."""
+    bins: tuple[int | str, ...] = (5,)
+    """Sub-actions per dimension of a Box action space: one number, or one per dimension; of the
+    Box parts of a Dict or Tuple, by name: 5 arm=3 power=3,9; with --grow, those of each level."""
     action_shape: tuple[int, ...] = ()
     """The sizes that a Discrete action space is the product of."""
+    action_names: tuple[str, ...] = ()
+    """The names of the vertices, instead of the environment's."""
 
     def __post_init__(self) -> None:
         ones = dict.fromkeys(("steps", "phase_steps", "num_envs"), 1)
@@ -122,12 +123,17 @@ class TrainConfig:
         """The agent's settings, with `rank` written out as orders."""
         config = with_rank(self.agent, self.config, self.rank) if self.rank else self.config
         check_structure(self.agent, config)
-        return with_bins(config, self.bins)[0]
+        return with_bins(config, self._all_bins)[0]
 
     @property
-    def env_bins(self) -> tuple[int, ...]:
+    def env_bins(self) -> tuple[int | str, ...]:
         """The bins of the action space: the last level's, where they are levels."""
-        return tuple(np.ravel(with_bins(self.config, self.bins)[1]).tolist())
+        return with_bins(self.config, self._all_bins)[1]
+
+    @property
+    def _all_bins(self) -> tuple[int | str, ...]:
+        """The bins, with the preset's for parts without any."""
+        return as_options(self.bins, RUNS[self.preset].get("bins", (5,)))
 
     def make_env(self, guard: Guard | None = None) -> Factored:
         """One environment of the run, with its calls inside a guard."""
@@ -137,6 +143,7 @@ class TrainConfig:
             self.env,
             bins=self.env_bins,
             action_shape=self.action_shape,
+            action_names=self.action_names,
             real_actions=self.config.continuous,
             max_episode_steps=self.max_episode_steps,
             roms=self.roms,
@@ -153,34 +160,36 @@ class TrainConfig:
         limit = self.max_episode_steps
         return make_vector(self.env, self.num_envs, self.make_env, guard, limit)
 
-    def with_kinematic_edges(self, env: Factored | None = None) -> tuple[TrainConfig, str]:
-        """The run with a robot's hyperedges written out, and its joints; see `training.kinematic`.
+    def with_env_edges(self, env: Factored | None = None) -> TrainConfig:
+        """The run with hyperedges as numbers of vertices, not by names; see `env_edges`.
 
         Without an environment, one is made where it is needed.
         """
-        from hyperaction.training.kinematic import is_asked_for, with_kinematic_edges
+        from hyperaction.training.env_edges import needs_env, with_env_edges
 
-        if not is_asked_for(self.config):
-            return self, ""
-        if env is None:
-            with closing(self.make_env()) as made:
-                return self.with_kinematic_edges(made)
-        config, joints = with_kinematic_edges(self.config, env.env, len(env.sizes))
-        return replace(self, config=config), joints
+        if env is not None:
+            return replace(self, config=with_env_edges(self.config, env.env, env.actions.names))
+        if not needs_env(self.config):
+            return self
+        with closing(self.make_env()) as made:
+            return self.with_env_edges(made)
 
     def as_dict(self) -> dict[str, Any]:
         """Every setting that changes results, ready for JSON."""
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in NOT_IN_CONFIG}
         if self.roms:
             own["roms"] = str(Path(self.roms).resolve())
+        if self.action_names:
+            own["action_names"] = list(self.action_names)
         return {**own, "settings": to_dict(self.agent_config)}
 
 
 NOT_IN_CONFIG = (
     "config", "rank", "out", "fresh", "loggers", "env_timeout", "checkpoint_steps", "roms",
+    "action_names",
 )  # fmt: skip
-"""Options that are not stored with a run, as they change nothing in its results; and cartridges,
-which are stored where there are any."""
+"""Options that are not stored with a run, as they change nothing in its results; and cartridges and
+names of vertices, which are stored where there are any."""
 
 RUNS: dict[PresetName, dict[str, Any]] = {
     "physical": {},

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hyperaction.envs.guard import EnvironmentFaultError
+from hyperaction.envs.names import in_words
 from hyperaction.errors import SettingError
 from hyperaction.runs.directory import Run, has_results
 from hyperaction.runs.remote import Mirror, cache_folder, url_of
@@ -59,9 +60,9 @@ def run(
     with ExitStack() as held:
         watchdog = held.enter_context(Watchdog(config.env_timeout, late))
         env = config.make_env(watchdog)
-        config, joints = config.with_kinematic_edges(env)
-        if joints:
-            on_message(f"joints: {joints}")
+        config = config.with_env_edges(env)
+        if named := in_words(env.actions.names):
+            on_message(f"vertices: {named}")
         hypergraph = config.agent_config.hypergraph(env.sizes)
         if hypergraph is not None and hypergraph.num_edges > MANY_EDGES:
             on_message(

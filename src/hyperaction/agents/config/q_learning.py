@@ -36,8 +36,9 @@ class QLearningConfig(AgentConfig):
     orders: tuple[int, ...] = (1,)
     """Orders of the hyperedges; -1 is the highest."""
     edges: tuple[str, ...] = ()
-    """Hyperedges given one by one instead, such as 0 1 2 0,2; kinematic stands for those of a
-    robot's joints, and auto for pairs that are chosen by what they explain (--structure auto)."""
+    """Hyperedges given one by one instead, of vertices by number or name, such as 0 1 hip,knee;
+    kinematic stands for those of a robot's joints, and auto for pairs that are chosen by what they
+    explain (--structure auto)."""
     mixer: str | Any = field(
         default="sum", metadata={"names": "hyperaction.mixers:MIXERS", "type": str}
     )
@@ -176,7 +177,7 @@ class QLearningConfig(AgentConfig):
         except ValueError:
             raise SettingError(
                 f"`edges` {' '.join(self.edges)}: a hyperedge is vertices joined by commas, "
-                f"such as 0,3, or kinematic"
+                f"such as 0,3, or kinematic; those with names are known with the environment"
             ) from None
         return Hypergraph(sizes, edges)
 

@@ -1,4 +1,4 @@
-"""Hyperedges that come from the robot of an environment, from the command to the run's files."""
+"""Hyperedges by the names of vertices and of a robot's joints, to the run's files."""
 
 import gymnasium
 import pytest
@@ -33,7 +33,7 @@ def test_a_run_stores_the_hyperedges_and_finds_the_same_again(tmp_path, capsys):
         "--phase-steps", "150", "--evaluation-steps", "0", "--out", str(out), "--steps",
     ]  # fmt: skip
     assert main([*args, "150"]) == 0
-    assert "joints: 0 joint0, 1 joint1\n" in capsys.readouterr().out
+    assert "vertices: 0 joint0, 1 joint1\n" in capsys.readouterr().out
     assert run_config(out)["settings"]["edges"] == ["0", "1", "0,1"]
     assert main([*args, "300"]) == 0
     assert "resuming from step 150" in capsys.readouterr().out
