@@ -18,11 +18,13 @@ from hyperaction.agents.config import AgentConfig
 from hyperaction.agents.growth import with_bins
 from hyperaction.agents.presets import AgentName, PresetName, config_for
 from hyperaction.agents.structure import Structure
+from hyperaction.constraints import Constraints, Mask, NoAction
 from hyperaction.envs.action_maps import ActionMap, stacked
 from hyperaction.envs.bins import BinsLike, as_options
 from hyperaction.envs.factoring import fits
-from hyperaction.envs.guard import short
+from hyperaction.envs.guard import EnvironmentFaultError
 from hyperaction.envs.make import actions_of, make_env
+from hyperaction.envs.masks import MaskReader
 from hyperaction.envs.vector import Environments, Single, Vector
 from hyperaction.envs.wrapper import Factored
 from hyperaction.errors import SettingError
@@ -58,6 +60,10 @@ class BaseAgent:
             those of each level. By default the preset's: 5, or 3 of decqn and revalued.
         action_shape: The sizes that a `Discrete` action space is the product of.
         action_names: The names of the vertices, instead of the environment's.
+        constraints: What is allowed in every state, besides what the environment says: a
+            `Cardinality`, a dictionary from vertices to arrays over their sub-actions, or several.
+        no_action: What to do where a mask leaves no action: `"stop"`, take sub-action 0 of every
+            vertex (`"default"`), or `"ignore"` the mask.
         settings: Any other settings of the agent, by name: its own (`batch_size=256`), its parts
             by name or as objects (`optimiser="rmsprop"`, `exploration=EpsilonGreedy(final=0.1)`,
             `optimiser=optax.adamw(1e-4)`), and settings of parts (`learning_rate=1e-4`).
@@ -75,6 +81,8 @@ class BaseAgent:
         bins: BinsLike | None = None,
         action_shape: Sequence[int] = (),
         action_names: Sequence[str] = (),
+        constraints: Any = (),
+        no_action: NoAction = "stop",
         **settings: Any,
     ) -> None:
         env_id = env if isinstance(env, str) else ""
@@ -93,7 +101,7 @@ class BaseAgent:
             real_actions=config.continuous,
         )
         config = with_env_edges(config, env, actions.names)
-        self._begin(_environments(raw, actions), config, seed)
+        self._begin(_environments(raw, actions, constraints, no_action), config, seed)
 
     def _begin(
         self,
@@ -103,6 +111,7 @@ class BaseAgent:
         structure: Structure | None = None,
     ) -> None:
         self.config, self.actions = config, env.actions
+        self.constraints = env.constraints
         self.observation_shape = env.observation_shape
         agent, _ = assemble(config, env, structure)
         self._backup = Backup()
@@ -216,7 +225,8 @@ class BaseAgent:
 
         Args:
             observation: As the environment gives it.
-            mask: What is allowed, per sub-action or per entry of the hyperedges' tables.
+            mask: What is allowed, in any form that an environment may give it; for a batch, one
+                for each observation.
         """
         batch, masks, single = self._batch(observation, mask)
         if not len(batch):
@@ -225,7 +235,7 @@ class BaseAgent:
         return self._as_env_actions(chosen, single)
 
     def _computed(
-        self, batch: NDArray[Any], masks: NDArray[np.bool_] | None, inputs: Any = None
+        self, batch: NDArray[Any], masks: Mask | None, inputs: Any = None
     ) -> NDArray[Any]:
         """The network's actions: greedy, or what the exploration computes from its inputs."""
         return np.asarray(self.compiled.act(self._flat_state, batch, masks, inputs))
@@ -240,24 +250,22 @@ class BaseAgent:
         batch = self._as_env_actions(any_action, single=False)
         return jax.tree.map(lambda leaf: np.asarray(leaf)[:0], batch)
 
-    def _batch(
-        self, observation: Any, mask: Any
-    ) -> tuple[NDArray[Any], NDArray[np.bool_] | None, bool]:
+    def _batch(self, observation: Any, mask: Any) -> tuple[NDArray[Any], Mask | None, bool]:
         batch, single = self._observations(observation)
-        if mask is None:
+        if self.config.continuous and mask is None:
             return batch, None, single
+        if mask is not None and not single and not isinstance(mask, dict):
+            given = list(mask) if np.iterable(mask) else [mask]
+            if len(given) != len(batch):
+                raise SettingError(f"`mask` has {len(given)} rows for {len(batch)} observations")
+        else:
+            given = [mask] * len(batch)
         try:
-            rows = np.asarray(mask)[None] if single else np.asarray(mask)
-            if rows.ndim != 2 or rows.dtype.kind not in "biuf":
-                raise ValueError
-        except (TypeError, ValueError):
-            each = "a row" if single else "a row for each observation"
-            raise SettingError(
-                f"`mask` must be {each} of zeros and ones, not {short(mask)}"
-            ) from None
-        if len(rows) != len(batch):
-            raise SettingError(f"`mask` has {len(rows)} rows for {len(batch)} observations")
-        return batch, rows.astype(bool), single
+            masks = MaskReader(self.actions, self.constraints).begin(given)
+        except EnvironmentFaultError as error:
+            message = str(error).replace("the environment gave the action_mask", "`mask`")
+            raise SettingError(message) from None
+        return batch, masks, single
 
     def evaluate(
         self,
@@ -273,7 +281,7 @@ class BaseAgent:
         if isinstance(env, VectorEnv):
             raise ValueError("evaluate takes one environment, not a vector")
         episodes = _count("episodes", episodes)
-        single = Single(Factored(env, self.actions))
+        single = Single(Factored(env, self.actions, self.constraints))
         self._check_fits(single, env.action_space)
         evaluator = Evaluator(self.agent, self.compiled, lambda: single)
         evaluator.begin(_count("seed", seed, least=0))
@@ -296,6 +304,7 @@ class BaseAgent:
             self.step,
             arrays,
             getattr(self.agent, "structure", None),
+            self.constraints,
         )
         save(Path(path), file)
 
@@ -320,7 +329,7 @@ class BaseAgent:
             agent._restore(file)
             return agent
         raw = make_env(env) if isinstance(env, str) else env
-        envs = _environments(raw, file.actions)
+        envs = _environments(raw, file.actions, file.constraints or ())
         agent.actions, agent.observation_shape = file.actions, file.observation_shape
         agent._check_fits(envs, _action_space(raw))
         agent._begin(envs, file.config, seed, file.structure)
@@ -330,6 +339,7 @@ class BaseAgent:
 
     def _restore(self, file: AgentFile) -> None:
         self.config, self.actions = file.config, file.actions
+        self.constraints = file.constraints or Constraints(file.actions.sizes)
         self.observation_shape = file.observation_shape
         agent = file.config.build(file.actions.sizes, file.observation_shape, file.structure)
         self.trainer = None
@@ -426,8 +436,11 @@ def _action_space(env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]) -> An
 
 
 def _environments(
-    env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any], actions: ActionMap
+    env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any],
+    actions: ActionMap,
+    constraints: Any = (),
+    no_action: NoAction = "stop",
 ) -> Environments:
     if isinstance(env, VectorEnv):
-        return Vector(env, actions)
-    return Single(Factored(env, actions))
+        return Vector(env, actions, constraints=constraints, no_action=no_action)
+    return Single(Factored(env, actions, constraints, no_action))

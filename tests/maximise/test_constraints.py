@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperaction import Hypergraph, Mean, Universal, maximiser
-from hyperaction.constraints import Cardinality, Constraints
-from hyperaction.maximise import Mask, random_actions
+from hyperaction.constraints import Cardinality, Constraints, Mask
+from hyperaction.maximise import random_actions
 from tests.maximise.problems import KINDS, plan
 from tests.strategies import hypergraphs, slow_values
 

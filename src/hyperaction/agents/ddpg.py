@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Bool, Float, Num, PRNGKeyArray
+from jaxtyping import Array, Float, Num, PRNGKeyArray
 from numpy.typing import NDArray
 
 from hyperaction.agents.batch import Batch, UpdateInfo
@@ -142,7 +142,7 @@ class DDPGAgent(eqx.Module):
         self,
         state: DDPGState,
         observation: Num[Any, "*shape"],
-        mask: Mask | None,
+        mask: Masks,
         inputs: Any = None,
     ) -> Float[Array, " action"]:
         """The policy's action; with inputs, what the exploration computes from them."""

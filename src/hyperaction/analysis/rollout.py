@@ -210,7 +210,7 @@ class Step(NamedTuple):
 def play_greedily(learner: BaseAgent, env: Any, seed: int) -> Generator[Step, None, None]:
     """Steps of the greedy policy, episode after episode; closes the environment in the end."""
     policy = greedy_policy(learner)
-    single = Single(Factored(env, learner.actions))
+    single = Single(Factored(env, learner.actions, learner.constraints))
     episode, number, total = 1, 0, 0.0
     try:
         single.reset(seed)

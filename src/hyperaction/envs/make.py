@@ -10,6 +10,7 @@ from typing import Any
 import gymnasium
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
+from hyperaction.constraints import NoAction
 from hyperaction.envs import atari, pybullet
 from hyperaction.envs.action_maps import ActionMap, Continuous, Discretised, renamed
 from hyperaction.envs.bins import BinsLike
@@ -32,6 +33,8 @@ def make(
     real_actions: bool = False,
     max_episode_steps: int = 0,
     roms: str = "",
+    constraints: Any = (),
+    no_action: NoAction = "stop",
     guard: Guard | None = None,
 ) -> Factored:
     """The environment of that id (or `module:Id`), its actions factored.
@@ -45,13 +48,15 @@ def make(
         real_actions: Leave a `Box` action space as it is, scaled to go from -1 to 1.
         max_episode_steps: The time limit; 0 is the environment's own.
         roms: A directory with cartridges of Atari games, instead of ale-py's.
+        constraints: What is allowed in every state, besides what the environment says.
+        no_action: What to do where a mask leaves no action.
         guard: What surrounds its calls; with one, its exceptions become faults.
     """
     env = make_env(name, max_episode_steps, guard, roms=roms)
     actions = actions_of(
         name, env, bins, action_shape, names=action_names, real_actions=real_actions
     )
-    return Factored(env, actions)
+    return Factored(env, actions, constraints, no_action)
 
 
 def actions_of(
@@ -143,10 +148,11 @@ def make_vector(
     one.close()
     if game_of(name):
         games = atari.make_vector(name, count, max_episode_steps)
-        return Vector(games, one.actions, one.frames, guard or unguarded)
+        return Vector(games, one.actions, one.frames, guard or unguarded, one.masks.always)
 
     def make() -> gymnasium.Env[Any, Any]:
         return make_one(guard).env
 
     stepped = SyncVectorEnv([make] * count, autoreset_mode=AutoresetMode.SAME_STEP)
-    return Vector(stepped, one.actions, one.frames)
+    always, no_action = one.masks.always, one.masks.no_action
+    return Vector(stepped, one.actions, one.frames, constraints=always, no_action=no_action)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -17,14 +17,12 @@ from gymnasium import spaces
 from gymnasium.vector import VectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
-from hyperaction.constraints import Constraints, Mask, Tables, tables_of
+from hyperaction.constraints import Constraints, Mask, NoAction, Tables, tables_of
 from hyperaction.envs.action_maps import ActionMap, Product
 from hyperaction.envs.guard import EnvironmentFaultError, short
+from hyperaction.errors import SettingError
 
 KEY = "action_mask"
-
-NoAction = Literal["stop", "default", "ignore"]
-"""Where a mask leaves no action: stop, take sub-action 0 of every vertex, or ignore the mask."""
 
 
 class MaskReader:
@@ -39,17 +37,17 @@ class MaskReader:
     def __init__(
         self, actions: ActionMap, always: Constraints | None = None, no_action: NoAction = "stop"
     ) -> None:
-        self.sizes, self.names = actions.sizes, getattr(actions, "names", None)
+        self.sizes, self.names = actions.sizes, actions.names
         self._is_discrete = isinstance(actions, Product)
-        self._always = Constraints(self.sizes) if always is None else always
-        self._no_action = no_action
-        self._begun: tuple[Constraints, bool] = (self._always, False)
+        self.always = Constraints(self.sizes) if always is None else always
+        self.no_action = no_action
+        self._begun: tuple[Constraints, bool] = (self.always, False)
 
     def begin(self, given: Sequence[Any]) -> Mask | None:
         """The masks that all episodes begin with; later ones must be about the same vertices."""
         known = [tables for one in given if (tables := self._tables(one)) is not None]
         scopes = dict.fromkeys(scope for tables in known for scope in tables if len(scope) > 1)
-        self._begun = replace(self._always, scopes=tuple(scopes)), bool(known)
+        self._begun = replace(self.always, scopes=tuple(scopes)), bool(known)
         return self.read(given)
 
     def read(self, given: Sequence[Any]) -> Mask | None:
@@ -59,8 +57,8 @@ class MaskReader:
             return Mask(np.stack([self._row(one) for one in given]), constraints)
         if any(one is not None for one in given):
             raise EnvironmentFaultError(
-                "the environment gave an action_mask, but none in its first reset; give it in every "
-                "reset and step"
+                "the environment gave an action_mask, but none in its first reset; give it in "
+                "every reset and step"
             )
         return Mask(None, constraints) if constraints.always else None
 
@@ -71,15 +69,17 @@ class MaskReader:
             return np.ones(constraints.num_entries, bool)
         for scope in tables:
             if scope not in constraints.starts:
-                names = ", ".join(str(self.names[v] if self.names else v) for v in scope)
+                names = ", ".join(self.names[v] for v in scope)
                 raise EnvironmentFaultError(
                     f"the environment gave an action_mask on ({names}), but none on these in its "
                     f"first reset; give it in every reset and step"
                 )
         row = constraints.row(tables)
-        if self._no_action != "stop" and not _leaves_action(Mask(row[None], constraints)):
-            first = {(v,): np.arange(size) == 0 for v, size in enumerate(self.sizes)}
-            return constraints.row(first if self._no_action == "default" else {})
+        if self.no_action != "stop" and not _leaves_action(Mask(row[None], constraints)):
+            first: Tables = {}
+            if self.no_action == "default":
+                first = {(v,): np.arange(size) == 0 for v, size in enumerate(self.sizes)}
+            return constraints.row(first)
         return row
 
     def _tables(self, given: Any) -> Tables | None:
@@ -103,13 +103,17 @@ def _leaves_action(mask: Mask) -> bool:
 
 def constraints_of(env: Any, actions: ActionMap, given: Any = ()) -> Constraints:
     """What is allowed in every state: as the environment says, and as the user does."""
+    if not all(actions.sizes):  # Actions are real numbers.
+        return Constraints(actions.sizes)
     own = _attribute(env, "action_constraints")
-    names = getattr(actions, "names", None)
-    parts = [Constraints.of(actions.sizes, each, names) for each in (own or (), given)]
+    try:
+        parts = [Constraints.of(actions.sizes, one, actions.names) for one in (own or (), given)]
+    except ValueError as error:
+        raise SettingError(f"`constraints`: {error}") from None
     return replace(
         parts[0],
-        fixed=parts[0].fixed + parts[1].fixed,
-        cardinalities=parts[0].cardinalities + parts[1].cardinalities,
+        fixed=tuple(dict.fromkeys(parts[0].fixed + parts[1].fixed)),
+        cardinalities=tuple(dict.fromkeys(parts[0].cardinalities + parts[1].cardinalities)),
     )
 
 
@@ -170,7 +174,7 @@ class VectorMaskInInfo(VectorWrapper[Any, Any, Any]):
         return cls(env) if _in_observation(env.single_observation_space) else env
 
     def reset(
-        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """As the environments do."""
         observation, info = self.env.reset(seed=seed, options=options)

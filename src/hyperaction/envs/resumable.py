@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperaction.envs.vector import Environments, Masks, Single, Steps, check_same_masks
+from hyperaction.constraints import Constraints
+from hyperaction.envs.masks import check_same_masks
+from hyperaction.envs.vector import Environments, Masks, Single, Steps
 
 
 class Resumable:
@@ -36,6 +38,11 @@ class Resumable:
     def observation(self) -> NDArray[Any]:
         """What to act on."""
         return self._envs.observation
+
+    @property
+    def constraints(self) -> Constraints:
+        """What is allowed in every state."""
+        return self._envs.constraints
 
     @property
     def mask(self) -> Masks:

@@ -10,20 +10,24 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import iterate
 from numpy.typing import NDArray
 
+from hyperaction.constraints import Constraints, Mask, NoAction
 from hyperaction.envs.action_maps import ActionMap, stacked
 from hyperaction.envs.atari import episode_start, is_game, restore_episode_start
 from hyperaction.envs.guard import (
-    EnvironmentFaultError,
     Guard,
-    check_mask_length,
     check_observation,
-    checked_mask,
     checked_reward,
     unguarded,
 )
+from hyperaction.envs.masks import (
+    MaskReader,
+    VectorMaskInInfo,
+    constraints_of,
+    masks_of,
+)
 from hyperaction.envs.wrapper import Factored, flat_dtype, flat_shape, flattened
 
-Masks = NDArray[np.bool_] | None
+Masks = Mask | None
 
 
 class Steps(NamedTuple):
@@ -48,6 +52,8 @@ class Environments(Protocol):
     """How many frames an observation is a stack of; 0 if it is not an image of bytes."""
     observation: NDArray[Any]
     mask: Masks
+    constraints: Constraints
+    """What is allowed in every state."""
     has_limit: bool
     """Whether episodes are known to end."""
     episode_start: NDArray[np.uint8] | None
@@ -80,7 +86,7 @@ class Single:
     def __init__(self, env: Factored) -> None:
         self.env = env
         self.num_envs = 1
-        self.actions = env.actions
+        self.actions, self.constraints = env.actions, env.masks.always
         self.observation_shape = env.observation_shape
         self.observation_dtype, self.frames = env.observation_dtype, env.frames
         self._is_transition = np.ones(1, bool)
@@ -92,7 +98,7 @@ class Single:
         """Starts an episode."""
         observation, mask = self.env.reset(seed)
         self.observation = observation[None]
-        self.mask = None if mask is None else mask[None]
+        self.mask = self.env.masks.begin([mask])
         self.episode_start = episode_start(self.env.env, observation)
 
     def restore_episode(self, episode_start: NDArray[np.uint8]) -> None:
@@ -104,10 +110,10 @@ class Single:
         """Takes the action; resets at the end of an episode."""
         result = self.env.step(actions[0])
         observation = result.observation[None]
-        mask = self._masks(result.mask)
+        mask = self.env.masks.read([result.mask])
         if result.terminated or result.truncated:
             start, start_mask = self.env.reset()
-            self.observation, self.mask = start[None], self._masks(start_mask)
+            self.observation, self.mask = start[None], self.env.masks.read([start_mask])
             self.episode_start = episode_start(self.env.env, start)
         else:
             self.observation, self.mask = observation, mask
@@ -132,15 +138,6 @@ class Single:
         """Frees what the environment holds."""
         self.env.close()
 
-    def _masks(self, mask: NDArray[np.bool_] | None) -> Masks:
-        if self.mask is None:
-            _no_late_mask(mask)
-            return None
-        if mask is None:
-            return np.ones_like(self.mask)
-        check_mask_length(mask, self.mask.shape[1])
-        return mask[None]
-
 
 class Vector:
     """A Gymnasium vector environment, whichever way it resets."""
@@ -151,8 +148,12 @@ class Vector:
         actions: ActionMap,
         frames: int | None = None,
         guard: Guard = unguarded,
+        constraints: Any = (),
+        no_action: NoAction = "stop",
     ) -> None:
-        self.env = env
+        self.env = env = VectorMaskInInfo.of(env)
+        self.constraints = constraints_of(env, actions, constraints)
+        self._masks = MaskReader(actions, self.constraints, no_action)
         self._guard = guard
         space = env.single_observation_space
         self.observation_dtype = flat_dtype(space)
@@ -171,19 +172,15 @@ class Vector:
         with self._guard("reset"):
             observation, info = self.env.reset(seed=seed)
         self._ended[:] = False
-        self.mask = None
         self.observation = self._flat(observation)
-        if (given := _given_masks(info)) is not None:
-            first = checked_mask(given[0])
-            self.mask = None if first is None else np.ones((self.num_envs, len(first)), bool)
-            self.mask = self._masks(info)
+        self.mask = self._masks.begin(masks_of(info, self.num_envs))
 
     def step(self, actions: NDArray[Any]) -> Steps:
         """Takes one action in each."""
         chosen = stacked([self.actions(action) for action in actions])
         with self._guard("step"):
             raw, reward, terminated, truncated, info = self.env.step(chosen)
-        observation, mask = self._flat(raw), self._masks(info)
+        observation, mask = self._flat(raw), self._read(info)
         checked_reward(np.sum(reward))
         ended = np.asarray(terminated | truncated)
         is_transition = np.ones(self.num_envs, bool)
@@ -191,14 +188,14 @@ class Vector:
         if self._mode is AutoresetMode.NEXT_STEP:
             # The step after an end takes no action: it gives the first observation of an episode.
             is_transition, self._ended = ~self._ended, ended
-            self.mask = _where(ended, None if mask is None else np.ones_like(mask), mask)
+            self.mask = _where(ended, None, mask)
         elif ended.any() and self._mode is AutoresetMode.SAME_STEP:
             observation = self._finals(info, ended)
-            mask = _where(ended, self._masks(info.get("final_info", {})), mask)
+            mask = _where(ended, self._read(info.get("final_info", {})), mask)
         elif ended.any():
             fresh, fresh_info = self.env.reset(options={"reset_mask": ended})
             self.observation = self._flat(fresh)
-            self.mask = _where(ended, self._masks(fresh_info), mask)
+            self.mask = _where(ended, self._read(fresh_info), mask)
         reward = np.asarray(reward, float)
         return Steps(observation, reward, terminated, truncated, mask, is_transition)
 
@@ -231,29 +228,8 @@ class Vector:
         check_observation(flat, (self.num_envs, *self.observation_shape))
         return flat
 
-    def _masks(self, info: dict[str, Any]) -> Masks:
-        given = _given_masks(info)
-        if self.mask is None:
-            _no_late_mask(given)
-            return None
-        if given is None:
-            return np.ones_like(self.mask)
-        given_for = info.get("_action_mask", np.ones(self.num_envs, bool))
-        masks = np.ones_like(self.mask)
-        for index in np.flatnonzero(given_for):
-            mask = checked_mask(given[index])
-            if mask is not None:
-                check_mask_length(mask, masks.shape[1])
-                masks[index] = mask
-        return masks
-
-
-def _given_masks(info: dict[str, Any]) -> Any:
-    """The masks in the info of several environments, one of each."""
-    given = info.get("action_mask")
-    if isinstance(given, dict):  # Gymnasium makes one dict of several.
-        checked_mask({name: each for name, each in given.items() if not name.startswith("_")})
-    return given
+    def _read(self, info: dict[str, Any]) -> Masks:
+        return self._masks.read(masks_of(info, self.num_envs))
 
 
 def _is_raw(space: spaces.Space[Any], observation: Any) -> bool:
@@ -261,26 +237,8 @@ def _is_raw(space: spaces.Space[Any], observation: Any) -> bool:
 
 
 def _where(chosen: NDArray[np.bool_], masks: Masks, otherwise: Masks) -> Masks:
-    if masks is None or otherwise is None:
-        return None
-    return np.where(chosen[:, None], masks, otherwise)
-
-
-def check_same_masks(before: Masks, now: Masks) -> None:
-    """Refuses environments made again that give other masks than the first ones did."""
-    if before is None:
-        _no_late_mask(now)
-    elif now is None:
-        raise EnvironmentFaultError(
-            "the environment gave an action_mask in its first reset but not in a later one"
-        )
-    else:
-        check_mask_length(now[0], before.shape[1])
-
-
-def _no_late_mask(mask: Any) -> None:
-    if mask is not None:
-        raise EnvironmentFaultError(
-            "the environment gave an action_mask, but none in its first reset; give it in every "
-            "reset and step"
-        )
+    """The chosen environments' masks, or all that is allowed, and the others'."""
+    if otherwise is None or otherwise.rows is None:
+        return otherwise
+    rows = np.True_ if masks is None else masks.rows
+    return Mask(np.where(chosen[:, None], rows, otherwise.rows), otherwise.constraints)

@@ -10,6 +10,7 @@ from gymnasium import spaces
 from gymnasium.wrappers import FrameStackObservation
 from numpy.typing import NDArray
 
+from hyperaction.constraints import NoAction
 from hyperaction.envs.action_maps import ActionMap
 from hyperaction.envs.guard import (
     EnvironmentFaultError,
@@ -17,6 +18,7 @@ from hyperaction.envs.guard import (
     checked_flag,
     checked_reward,
 )
+from hyperaction.envs.masks import MaskInInfo, MaskReader, constraints_of
 
 
 class Step(NamedTuple):
@@ -31,11 +33,25 @@ class Step(NamedTuple):
 
 
 class Factored:
-    """An environment whose actions are one sub-action per vertex."""
+    """An environment whose actions are one sub-action per vertex.
 
-    def __init__(self, env: gymnasium.Env[Any, Any], actions: ActionMap) -> None:
-        self.env = env
+    Args:
+        env: The environment.
+        actions: How its actions are factored.
+        constraints: What is allowed in every state, besides what the environment says.
+        no_action: What to do where a mask leaves no action.
+    """
+
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        actions: ActionMap,
+        constraints: Any = (),
+        no_action: NoAction = "stop",
+    ) -> None:
+        self.env = env = MaskInInfo.of(env)
         self.actions = actions
+        self.masks = MaskReader(actions, constraints_of(env, actions, constraints), no_action)
         self.sizes = actions.sizes
         name = env.spec.id if env.spec else type(env.unwrapped).__name__
         # Stored: every wrapper looks it up in the one below.

@@ -13,7 +13,6 @@ from jaxtyping import Array, Bool
 from hyperaction.constraints import Constraints, Mask, tables_of
 from hyperaction.hypergraph import Hypergraph
 
-
 # A mask's constraints decide what is compiled, and its rows are what is computed with.
 jax.tree_util.register_dataclass(Mask, data_fields=["rows"], meta_fields=["constraints"])
 

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpy.typing import NDArray
 
-from hyperaction.hypergraph import Hypergraph
 from hyperaction.constraints import Mask
+from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise.base import Problem, solver, sum_of
 from hyperaction.maximise.hard import HardMaximiser, flat_problem
 

@@ -122,7 +122,7 @@ class AbstractSearchedNetwork(AbstractQFunction):
 def _best(extended: Extension) -> Any:
     """Finds the best action of one state; of a batch, state by state, which fits in memory."""
 
-    @jax.custom_batching.sequential_vmap
+    @jax.custom_batching.sequential_vmap  # type: ignore[untyped-decorator]
     def best(
         network: AbstractSearchedNetwork,
         features: Any,

@@ -15,6 +15,7 @@ from hyperaction.agents.config import AgentConfig
 from hyperaction.agents.parts import to_dict
 from hyperaction.agents.presets import AgentName, restored
 from hyperaction.agents.structure import STRUCTURE_LIKE, Structure, check_size
+from hyperaction.constraints import Constraints
 from hyperaction.envs import action_maps
 from hyperaction.errors import SettingError
 from hyperaction.runs.directory import AGENT_FILE
@@ -38,10 +39,16 @@ class AgentFile(NamedTuple):
     arrays: dict[str, NDArray[Any]]
     structure: Structure | None = None
     """The hyperedges, where they change while it learns."""
+    constraints: Constraints | None = None
+    """What is allowed in every state."""
 
     def about(self) -> dict[str, Any]:
         """What the agent is, ready for JSON: all but its arrays."""
-        changes = {} if self.structure is None else {"structure": self.structure.as_dict()}
+        changes: dict[str, Any] = {}
+        if self.structure is not None:
+            changes["structure"] = self.structure.as_dict()
+        if self.constraints is not None and self.constraints.always:
+            changes["constraints"] = self.constraints.described()
         return {
             "hyperaction": __version__,
             "agent": self.name,
@@ -86,6 +93,7 @@ def load(path: Path, own: Mapping[str, Any] | None = None) -> AgentFile:
             about["step"],
             own_arrays,
             structure,
+            Constraints.restored(actions.sizes, about.get("constraints", ())),
         )
     except SettingError as error:
         raise SettingError(f"{file} cannot be read: {error.template}") from None

@@ -32,6 +32,7 @@ from hyperaction.arguments import (
     scan,
     show_help,
 )
+from hyperaction.constraints import NoAction, parsed
 from hyperaction.envs.bins import as_options
 from hyperaction.envs.ids import game_of
 from hyperaction.errors import SettingError, unknown
@@ -96,6 +97,12 @@ class TrainConfig:
     Box parts of a Dict or Tuple, by name: 5 arm=3 power=3,9; with --grow, those of each level."""
     action_shape: tuple[int, ...] = ()
     """The sizes that a Discrete action space is the product of."""
+    constraints: tuple[str, ...] = ()
+    """What is allowed in every state: 'at most 2', 'at least 1 of power,fire', 'exactly 1 default
+    4', or a .json file that maps vertices to tables."""
+    no_action: NoAction = "stop"
+    """Where a mask leaves no action: stop, take sub-action 0 of every vertex, or ignore the
+    mask."""
     action_names: tuple[str, ...] = ()
     """The names of the vertices, instead of the environment's."""
 
@@ -116,6 +123,7 @@ class TrainConfig:
             raise SettingError(f"`roms` is for games of ALE/, not {self.env}")
         if self.roms and self.num_envs > 1:
             raise SettingError(f"`roms` plays one game at a time, not `num_envs` {self.num_envs}")
+        object.__setattr__(self, "constraints", tuple(map(_constraint_text, self.constraints)))
         _ = self.agent_config  # What cannot combine is refused now.
 
     @property
@@ -147,6 +155,8 @@ class TrainConfig:
             real_actions=self.config.continuous,
             max_episode_steps=self.max_episode_steps,
             roms=self.roms,
+            constraints=[parsed(text) for text in self.constraints],
+            no_action=self.no_action,
             guard=guard,
         )
 
@@ -181,7 +191,20 @@ class TrainConfig:
             own["roms"] = str(Path(self.roms).resolve())
         if self.action_names:
             own["action_names"] = list(self.action_names)
+        for name in ("constraints", "no_action"):  # Not stored where nothing is said.
+            if own[name] == TrainConfig.__dataclass_fields__[name].default:
+                del own[name]
         return {**own, "settings": to_dict(self.agent_config)}
+
+
+def _constraint_text(given: str) -> str:
+    """A constraint, checked; what a file says in its place."""
+    try:
+        text = Path(given).read_text() if given.endswith(".json") else given
+        parsed(text)
+    except (OSError, ValueError) as error:
+        raise SettingError(f"`constraints`: {error}") from None
+    return " ".join(text.split())
 
 
 NOT_IN_CONFIG = (
@@ -283,4 +306,5 @@ def run_config(out: Path) -> dict[str, Any]:
         settings = restored(config["agent"], config["settings"])
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise UnreadableError(f"{out / CONFIG} is damaged: {error}") from None
-    return {"max_episode_steps": 0, "roms": "", **config, "settings": to_dict(settings)}
+    unsaid = {"max_episode_steps": 0, "roms": "", "constraints": [], "no_action": "stop"}
+    return {**unsaid, **config, "settings": to_dict(settings)}

@@ -103,6 +103,7 @@ class Recorder(Callback):
             trainer.step,
             {},
             getattr(agent, "structure", None),
+            env.constraints,
         ).about()
         if trainer.changes:
             about_vertices = {"sizes": list(env.actions.sizes), "changes": trainer.changes}
