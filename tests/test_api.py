@@ -135,11 +135,11 @@ def test_an_empty_batch_of_observations_needs_no_action():
 @pytest.mark.parametrize(
     ("mask", "message"),
     [
-        (np.array(True), "mask must be a row of zeros and ones, not True"),
-        ("abcd", "mask must be a row of zeros and ones, not abcd"),
-        ({"a": 1}, "mask must be a row"),
-        (np.ones((2, 2)), "mask must be a row"),
-        ([[1], [1, 0]], "mask must be a row"),
+        (np.array(True), "mask True: the mask has shape"),
+        ("abcd", "mask abcd: the mask must hold zeros and ones"),
+        ({"a": 1}, "unknown vertex 'a'"),
+        (np.ones((2, 2)), "a row for each vertex; give a tuple of rows"),
+        ([[1], [1, 0]], "the mask of vertex 0 has shape"),
     ],
 )
 def test_what_is_no_mask_is_refused(mask, message):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from hyperaction.errors import SettingError
+from hyperaction.maximise.masks import as_mask
 from hyperaction.networks.ensemble import Ensemble, Identity
 from tests.agents.samples import agent_for, batch_for, init, update
 
@@ -102,10 +103,12 @@ def test_targets_obey_masks():
     state = init(agent)
     batch = batch_for(agent)
     mask = jnp.asarray(np.random.default_rng(1).random((6, 5)) < 0.5).at[:, [0, 3]].set(True)
-    _, info = update(agent, state, batch._replace(next_mask=mask))
+    _, info = update(agent, state, batch._replace(next_mask=as_mask(agent.hypergraph, mask)))
     every = np.asarray(jax.jit(jax.vmap(state.target.q_values))(batch.next_observation))
     taken = jax.jit(jax.vmap(state.online))(batch.observation, batch.action)
-    chosen = jax.jit(jax.vmap(partial(agent.act, state)))(batch.observation, mask)
+    chosen = jax.jit(jax.vmap(partial(agent.act, state)))(
+        batch.observation, as_mask(agent.hypergraph, mask)
+    )
     for row in range(6):
         values = every[row].reshape(3, 2)
         legal = np.asarray(mask[row, :3])[:, None] & np.asarray(mask[row, 3:])[None]
@@ -306,6 +309,6 @@ def test_parts_that_do_not_fit_together_are_refused():
         agent_for(objective="soft", munchausen=0.9, grow="linear")
     with pytest.raises(SettingError, match="action_in needs hidden units"):
         agent_for(action_in=True, total_width=0)
-    agent_for(objective="soft").check_masks(5)
+    agent_for(objective="soft").check_masks()
     with pytest.raises(SettingError, match="what was allowed then is not stored"):
-        agent_for(objective="soft", munchausen=0.9).check_masks(5)
+        agent_for(objective="soft", munchausen=0.9).check_masks()

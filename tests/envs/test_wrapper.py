@@ -67,7 +67,7 @@ def test_what_is_no_mask_is_refused_in_one_line(mask):
     several = SyncVectorEnv([make, make])
     actions = action_map(spaces.Discrete(2))
     for env in (Single(Factored(make(), actions)), Vector(several, actions)):
-        with pytest.raises(EnvironmentFaultError, match="it must be a row of zeros and ones") as e:
+        with pytest.raises(EnvironmentFaultError, match="gave the action_mask") as e:
             env.reset(0)
         assert "\n" not in str(e.value)
 
@@ -95,7 +95,7 @@ def test_masks_that_change_their_length_are_refused(several):
     vector = SyncVectorEnv([Changing, Changing], autoreset_mode=AutoresetMode.SAME_STEP)
     env = Vector(vector, actions) if several else Single(Factored(Changing(), actions))
     env.reset(0)
-    with pytest.raises(EnvironmentFaultError, match="of length 3 after one of 2; it must not"):
+    with pytest.raises(EnvironmentFaultError, match=r"gave the action_mask .* give a row of 2"):
         env.step(np.zeros((env.num_envs, 1), np.int32))
 
 
@@ -122,7 +122,7 @@ def test_a_mask_that_comes_after_the_first_reset_is_refused(several):
 
 @pytest.mark.parametrize(
     ("later", "message"),
-    [({"action_mask": [1, 1, 1]}, "of length 3 after one of 2"), ({}, "but not in a later one")],
+    [({"action_mask": [1, 1, 1]}, "give a row of 2"), ({}, "other action masks in a later")],
 )
 def test_environments_made_again_give_masks_as_the_first(later, message):
     infos = iter([{"action_mask": [1, 0]}, later])

@@ -199,7 +199,10 @@ def test_random_actions_under_constraints_are_even():
         for a in itertools.product(range(2), range(3), range(2), range(2))
         if 1 <= sum(x != 0 for x in a) <= 2 and pair[a[0], a[1]]
     ]
-    seen = {tuple(a): int(c) for a, c in zip(*np.unique(actions, axis=0, return_counts=True))}
+    seen = {
+        tuple(a): int(c)
+        for a, c in zip(*np.unique(actions, axis=0, return_counts=True), strict=True)
+    }
     assert set(seen) == set(legal)
     expected = draws / len(legal)
     assert sum((c - expected) ** 2 / expected for c in seen.values()) < 2.5 * len(legal)

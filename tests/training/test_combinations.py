@@ -63,8 +63,7 @@ def drawn(number):
     if settings.get("grow") == "linear":
         hierarchical = bool(random.random() < 0.5)
         settings |= {"bins": (3, 5), "grow.steps": 60, "hierarchical": hierarchical}
-    # With one hyperedge of two vertices of two, a mask per sub-action is as long as one per entry.
-    masked = bool(random.random() < 0.3) and agent not in ("dqn", "rainbow")
+    masked = bool(random.random() < 0.3)
     env = [lambda: Counting(with_mask=masked), Aiming][random.integers(2)]
     return env, AGENT_CLASSES[agent], settings
 

@@ -15,6 +15,7 @@ from hyperaction import DDPG, HGQN, AbstractExploration, Boltzmann, Disagreement
 from hyperaction.agents.schedules import Linear
 from hyperaction.cli import main
 from hyperaction.errors import SettingError
+from hyperaction.maximise.masks import as_mask
 from hyperaction.runs import read_arrays
 from hyperaction.training.config import parse_train
 from tests.agents.samples import agent_for, init
@@ -41,7 +42,7 @@ def test_joint_actions_come_as_often_as_the_exponentials_of_their_values():
         exponentials = np.where(allowed.ravel(), np.exp((values - values.max()) / temperature), 0.0)
         chances = exponentials / exponentials.sum()
         assert chances.max() > 2 * chances[chances > 0].min()
-        actions = np.asarray(act(masks, explorer.inputs(100)))
+        actions = np.asarray(act(as_mask(agent.hypergraph, masks), explorer.inputs(100)))
         frequencies = np.bincount(actions @ [2, 1], minlength=6)
         assert not frequencies[chances == 0].any()
         seen = chances > 0

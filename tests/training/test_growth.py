@@ -16,8 +16,8 @@ from hyperaction.agents.growth import (
     AdaptiveGrowth,
     LinearGrowth,
     interpolation,
-    limited,
     on_grid,
+    on_level,
 )
 from hyperaction.agents.joint_actions import JointActions
 from hyperaction.agents.restructure import interpolated
@@ -26,6 +26,7 @@ from hyperaction.envs.vector import Single
 from hyperaction.envs.wrapper import Factored
 from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
+from hyperaction.maximise.masks import as_mask
 from hyperaction.runs.checkpoints import Checkpoints
 from hyperaction.training.checkpoint import TrainerCheckpoints
 from hyperaction.training.config import parse_train
@@ -169,10 +170,11 @@ def test_random_actions_are_drawn_from_what_the_level_leaves():
     mask = np.ones((50, 10), bool)
     mask[:, 2] = False
     mask[:, 5:] = np.arange(5) == 3
-    drawn = draw(rng, 50, mask)
+    given = as_mask(Hypergraph.complete((5, 5), 1), mask)
+    drawn = draw(rng, 50, given)
     assert set(drawn[:, 0]) == {0, 4}
     assert set(drawn[:, 1]) == {3}
-    assert (limited(mask, np.ones(5, bool)) == mask).all()
+    assert (on_level(given, (5, 5), np.ones(5, bool)).rows == mask).all()
 
 
 @dataclass(frozen=True)

@@ -237,11 +237,18 @@ def test_structures_that_make_no_sense_are_refused(kind, settings, message):
         kind(Paired(), **(TINY | settings))
 
 
-def test_masks_per_entry_are_refused():
-    class Entries(Paired):
+def test_masks_of_any_vertices_hold_while_hyperedges_change():
+    class Joint(Paired):
         def _seen(self):
             seen, _ = super()._seen()
-            return seen, {"action_mask": np.ones(7 + 16, bool)}
+            self.table = self.np_random.random((2, 3)) < 0.7
+            self.table[0, 0] = True
+            return seen, {"action_mask": {(0, 1): self.table}}
 
-    with pytest.raises(ValueError, match="masks must have one entry per sub-action"):
-        HGQN(Entries(), **TINY, edges="auto")
+        def step(self, action):
+            assert self.table[action[0], action[1]]
+            return super().step(action)
+
+    for settings in (GROWING, CHOOSING):
+        trainer = HGQN(Joint(), **(TINY | settings)).learn(40).trainer
+        assert trainer.changes

@@ -45,6 +45,8 @@ class MaskReader:
 
     def begin(self, given: Sequence[Any]) -> Mask | None:
         """The masks that all episodes begin with; later ones must be about the same vertices."""
+        if not all(self.sizes) and any(one is not None for one in given):
+            return Mask(np.ones((len(given), 1), bool), self.always)  # Which agents refuse.
         known = [tables for one in given if (tables := self._tables(one)) is not None]
         scopes = dict.fromkeys(scope for tables in known for scope in tables if len(scope) > 1)
         self._begun = replace(self.always, scopes=tuple(scopes)), bool(known)

@@ -3,12 +3,18 @@
 import numpy as np
 
 from hyperaction import Hypergraph
+from hyperaction.maximise.masks import as_mask
 from tests.strategies import slow_representation
 
 GRAPH = Hypergraph.of_orders((3, 2, 2), (1, 2))
 ALL = [tuple(int(a) for a in action) for action in GRAPH.all_actions()]
 PLACES = [slow_representation(GRAPH, range(GRAPH.num_outputs), action) for action in ALL]
 """The entries of every joint action."""
+
+
+def given_to_explorer(masks):
+    """Masks as an explorer takes them, from rows."""
+    return None if masks is None else as_mask(GRAPH, masks)
 
 
 def slowly_allowed(mask):

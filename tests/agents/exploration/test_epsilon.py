@@ -18,6 +18,7 @@ from tests.agents.exploration.masks import (
     ALL,
     GRAPH,
     entries_of,
+    given_to_explorer,
     random_mask,
     slowly_allowed,
 )
@@ -64,7 +65,7 @@ def test_each_vertex_explores_by_itself_given_the_others(kind):
     explorer = explorer_of(EpsilonGreedy(per_vertex=True, **constant(epsilon)), 8)
     masks = None if mask is None else np.tile(mask, (8, 1))
     rows = np.tile(np.int32(greedy), (8, 1))
-    steps = [explorer.explore(0, masks, lambda: rows) for _ in range(500)]
+    steps = [explorer.explore(0, given_to_explorer(masks), lambda: rows) for _ in range(500)]
     seen = [tuple(map(int, action)) for action in np.concatenate(steps)]
     assert set(seen) <= set(allowed)
     frequencies = [seen.count(action) for action in allowed]
@@ -94,7 +95,7 @@ def test_no_action_is_ever_one_that_a_joint_mask_forbids(seed, exploration):
         drawn = [random_mask(rng) for _ in range(8)]
         masks = np.stack([mask for mask, _ in drawn])
         greedy = np.array([action for _, action in drawn], np.int32)
-        actions = explorer.explore(step, masks, lambda greedy=greedy: greedy)
+        actions = explorer.explore(step, given_to_explorer(masks), lambda greedy=greedy: greedy)
         for mask, action in zip(masks, actions, strict=True):
             assert tuple(action) in slowly_allowed(mask)
 
@@ -104,7 +105,9 @@ def test_a_greedy_action_that_is_none_is_not_hidden():
     masks = np.ones((8, GRAPH.num_outputs), bool)
     for exploration in EXPLORATIONS[0], EXPLORATIONS[3]:
         for mask in None, masks:
-            actions = explorer_of(exploration, 8).explore(0, mask, lambda: nothing)
+            actions = explorer_of(exploration, 8).explore(
+                0, given_to_explorer(mask), lambda: nothing
+            )
             assert (actions < 0).any()
 
 
@@ -173,7 +176,7 @@ def test_what_is_held_ends_when_a_mask_forbids_it(per_vertex):
     masks[1, GRAPH.indices(actions[1])[-1]] = False
     greedy = (actions + 1) % np.array(GRAPH.sizes)
     for step in (1, 2):
-        after = explorer.explore(step, masks, lambda: greedy)
+        after = explorer.explore(step, given_to_explorer(masks), lambda: greedy)
         np.testing.assert_array_equal(after, [actions[0], greedy[1]])
         masks[:] = True  # What has ended does not come back.
 

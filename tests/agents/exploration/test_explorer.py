@@ -18,6 +18,7 @@ from hyperaction.agents.parts import with_changes
 from hyperaction.agents.presets import AGENTS, config_for
 from hyperaction.agents.schedules import Linear
 from hyperaction.errors import SettingError
+from hyperaction.maximise.masks import as_mask
 from hyperaction.runs.state import check_like
 from tests.agents.samples import agent_for
 
@@ -90,7 +91,7 @@ def test_each_environment_explores_by_itself():
     np.testing.assert_allclose(share, 0.5, atol=0.06)
     masks = np.zeros((4, 18), bool)
     masks[np.arange(4), np.arange(4)] = masks[:, 9:] = True
-    allowed = explorer.explore(0, masks, lambda: greedy)
+    allowed = explorer.explore(0, as_mask(explorer.actions.hypergraph, masks), lambda: greedy)
     np.testing.assert_array_equal(allowed[:, 0], np.arange(4))
 
 

@@ -8,6 +8,7 @@ from hyperaction.agents.exploration.ordinal import PERIOD, nearest, pink_noise, 
 from hyperaction.agents.schedules import Linear
 from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
+from hyperaction.maximise.masks import as_mask
 from tests.agents.exploration.test_epsilon import explorer_of, unavailable
 
 FINE = Hypergraph.of_orders((200_001, 200_001), (1,))
@@ -84,7 +85,7 @@ def test_a_forbidden_action_gives_way_to_the_greedy_one():
     masks = np.ones((2, sum(FINE.sizes)), bool)
     masks[0] = False
     masks[0, [100_000, 200_001 + 100_000]] = True
-    actions = explorer.explore(0, masks, lambda: MIDDLE)
+    actions = explorer.explore(0, as_mask(FINE, masks), lambda: MIDDLE)
     np.testing.assert_array_equal(actions[0], MIDDLE[0])
     assert (actions[1] != MIDDLE[1]).all()
 
