@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from hyperaction.api import Rainbow as Rainbow
     from hyperaction.blocks import Blocks as Blocks
     from hyperaction.blocks import head_width as head_width
+    from hyperaction.constraints import Cardinality as Cardinality
     from hyperaction.hypergraph import HIGHEST as HIGHEST
     from hyperaction.hypergraph import Hypergraph as Hypergraph
     from hyperaction.maximise import WAYS as WAYS
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
 # Names are imported when first used, so that the command answers before JAX is loaded.
 _HOMES = {
     "hypergraph": ("HIGHEST", "Hypergraph"),
+    "constraints": ("Cardinality",),
     "mixers": (
         "AbstractMixer",
         "Mean",

@@ -7,6 +7,7 @@ import pytest
 
 from hyperaction.agents.config import DDPGConfig
 from hyperaction.agents.parts import with_changes
+from hyperaction.constraints import Constraints, Mask
 from tests.agents.samples import agent_for, batch_for, init, update
 
 
@@ -40,7 +41,7 @@ def test_ddpg_learns_by_its_two_gradients():
     mixed = 0.75 * old + 0.25 * online
     np.testing.assert_allclose(new.target.actor.layers[0].weight, mixed, rtol=1e-5, atol=1e-7)
     with pytest.raises(ValueError, match="cannot obey an action mask"):
-        agent.act(state, batch.observation[0], np.ones(2, bool))
+        agent.act(state, batch.observation[0], Mask(np.ones(2, bool), Constraints((2,))))
 
 
 def test_ddpg_refuses_what_it_has_no_use_for():

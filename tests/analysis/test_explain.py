@@ -17,7 +17,7 @@ from tests.faulty import Faulty
 
 def found_with(shares, sizes=(2, 2, 2)):
     rows = [{"vertices": list(part), "share": share} for part, share in shares.items()]
-    return {"sizes": list(sizes), "shares": rows}
+    return {"sizes": list(sizes), "names": ["0", "1", "2"], "shares": rows}
 
 
 def test_an_order_that_explains_nothing_is_reported():

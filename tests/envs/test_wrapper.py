@@ -54,7 +54,7 @@ MASKS = {
     "letters": ["a", "b"],
     "dict": {"a": 1},
     "ragged": [[1], [1, 0]],
-    "two axes": np.ones((1, 2)),
+    "two axes": np.ones((2, 2)),
     "objects": [None, object()],
 }
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from hyperaction import Sum, maximiser
+from hyperaction.maximise.masks import mask_of_entries
 from tests.strategies import (
     HAS_KERNEL,
     slow_representation,
@@ -36,6 +37,11 @@ def assert_best(hypergraph, outputs, values, actions, mix=sum, allowed=None):
 def random_mask(hypergraph, batch, seed, share=0.7):
     random = np.random.default_rng(seed + 1000)
     return random.random((batch, hypergraph.num_outputs)) < share
+
+
+def given_mask(hypergraph, mask):
+    """A mask with a row per state and an entry per output, as methods of maximisers take it."""
+    return None if mask is None else mask_of_entries(hypergraph, mask)
 
 
 def slow_allowed(hypergraph, mask):

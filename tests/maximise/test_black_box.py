@@ -7,9 +7,11 @@ import pytest
 
 from hyperaction import Hypergraph
 from hyperaction.maximise import black_box
+from hyperaction.maximise.extension import extension
 from tests.maximise.problems import slow_allowed
 
 GRAPH = Hypergraph((3, 2, 4), [(0, 1), (1, 2), (0,)])
+PLAIN = extension(GRAPH)
 
 
 def of_table(table):
@@ -21,7 +23,7 @@ def sampled(table, mask, candidates):
     found = of_table(table)
     drawn = black_box.draw(GRAPH, samples=8)
     return black_box.best_of_sample(
-        GRAPH, found, drawn, table.ravel(), mask=mask, candidates=candidates
+        PLAIN, found, drawn, table.ravel(), entries=mask, candidates=candidates
     )
 
 
@@ -29,7 +31,7 @@ def sampled(table, mask, candidates):
 def test_the_best_of_all_is_the_best_that_is_allowed(monkeypatch, chunk):
     monkeypatch.setattr(black_box, "FEW", chunk)
     random = np.random.default_rng(0)
-    best = jax.jit(lambda table, mask: black_box.best_of_all(GRAPH, of_table(table), mask=mask))
+    best = jax.jit(lambda table, mask: black_box.best_of_all(PLAIN, of_table(table), entries=mask))
     for _ in range(6):
         table = jnp.asarray(random.normal(size=GRAPH.sizes))
         mask = random.random((1, GRAPH.num_outputs)) < 0.7

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hyperaction import Hypergraph, Mean, make_mixer, maximiser
 from hyperaction.maximise import WAYS
 from hyperaction.mixers import MIXERS
-from tests.maximise.problems import KINDS, plan, random_mask
+from tests.maximise.problems import KINDS, given_mask, plan, random_mask
 from tests.strategies import (
     hypergraphs,
     outputs_for,
@@ -29,7 +29,9 @@ def test_every_mixer_is_maximised_with_and_without_masks(hypergraph, seed, name)
     best = plan(hypergraph, mixer)
     assert best.exact
     for mask in (None, random_mask(hypergraph, 3, seed, 0.8)):
-        found = jax.jit(lambda o, s, m=mask: best.value_and_action(o, mask=m, state=s))
+        found = jax.jit(
+            lambda o, s, m=given_mask(hypergraph, mask): best.value_and_action(o, mask=m, state=s)
+        )
         values, actions = found(outputs, state)
         for row in range(3):
             every = hypergraph.representation(outputs[row], hypergraph.all_actions())
@@ -137,7 +139,7 @@ class TestEveryWay:
         outputs = outputs_for(best.hypergraph, (2,), 6)
         with pytest.raises(ValueError, match="one per output of the hypergraph"):
             best.max(outputs[:, :-1])
-        with pytest.raises(ValueError, match="one per hyperedge entry, or 8, one per sub-action"):
+        with pytest.raises(ValueError, match="8 long, one per sub-action, or"):
             best.max(outputs, mask=np.ones((2, 5), bool))
         with pytest.raises(ValueError, match=r"the mask has shape \(3, .* have \(2,\) states"):
             best.max(outputs, mask=np.ones((3, 8), bool))

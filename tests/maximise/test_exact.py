@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from hyperaction import Hypergraph
 from hyperaction.bench.maximise import toulbar_optima
 from hyperaction.bench.treewidth import body
-from tests.maximise.problems import KINDS, assert_best, plan, random_mask, slow_allowed
+from tests.maximise.problems import (
+    KINDS,
+    assert_best,
+    given_mask,
+    plan,
+    random_mask,
+    slow_allowed,
+)
 from tests.strategies import (
     NEEDS_KERNEL,
     hypergraphs,
@@ -45,7 +52,9 @@ def test_exact_ways_obey_masks_on_hyperedges(kind, way, hypergraph, seed, share)
     outputs = outputs_for(hypergraph, (4,), seed)
     mask = random_mask(hypergraph, 4, seed, share)
     best = plan(hypergraph, kind=kind, way=way)
-    values, actions = jax.jit(lambda o, m: best.value_and_action(o, mask=m))(outputs, mask)
+    values, actions = jax.jit(lambda o, m: best.value_and_action(o, mask=m))(
+        outputs, given_mask(hypergraph, mask)
+    )
     assert_best(hypergraph, outputs, values, actions, allowed=slow_allowed(hypergraph, mask))
 
 

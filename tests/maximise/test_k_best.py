@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperaction import Hypergraph, make_mixer, maximiser
-from tests.maximise.problems import KINDS, plan, random_mask, slow_allowed
+from tests.maximise.problems import KINDS, given_mask, plan, random_mask, slow_allowed
 from tests.strategies import hypergraphs, outputs_for, slow_values
 
 
@@ -19,7 +19,9 @@ def test_the_k_best_are_the_first_of_all_sorted(kind, hypergraph, seed, k):
     outputs = outputs_for(hypergraph, (3,), seed)
     mask = random_mask(hypergraph, 3, seed, 0.85)
     best = plan(hypergraph, kind=kind)
-    values, actions = jax.jit(lambda o, m: best.best(o, k, mask=m))(outputs, mask)
+    values, actions = jax.jit(lambda o, m: best.best(o, k, mask=m))(
+        outputs, given_mask(hypergraph, mask)
+    )
     assert values.shape == (3, k)
     allowed = slow_allowed(hypergraph, mask)
     for row in range(3):

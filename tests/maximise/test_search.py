@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hyperaction import Hypergraph, kernels, make_mixer, maximiser
 from hyperaction.maximise.search import Ascent, BranchAndBound, Tabu, structure
-from tests.maximise.problems import assert_best, plan, random_mask, slow_allowed
+from tests.maximise.problems import assert_best, given_mask, plan, random_mask, slow_allowed
 from tests.strategies import (
     NEEDS_KERNEL,
     hypergraphs,
@@ -30,7 +30,9 @@ def test_branch_and_bound_proves_the_brute_force_maximum(hypergraph, seed):
     assert_best(hypergraph, outputs, found.value, found.action)
     np.testing.assert_allclose(found.upper_bound, found.value, rtol=1e-5, atol=1e-4)
     mask = random_mask(hypergraph, 3, seed)
-    values, actions = jax.jit(lambda o, m: best.value_and_action(o, mask=m))(outputs, mask)
+    values, actions = jax.jit(lambda o, m: best.value_and_action(o, mask=m))(
+        outputs, given_mask(hypergraph, mask)
+    )
     assert_best(hypergraph, outputs, values, actions, allowed=slow_allowed(hypergraph, mask))
 
 

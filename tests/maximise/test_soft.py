@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hyperaction import Hypergraph, make_mixer, maximiser
 from hyperaction.maximise.elimination import Elimination
 from hyperaction.maximise.program import Step
-from tests.maximise.problems import KINDS, plan, random_mask
+from tests.maximise.problems import KINDS, given_mask, plan, random_mask
 from tests.strategies import NEEDS_KERNEL, hypergraphs, outputs_for, slow_representation
 
 WAYS = [*itertools.product([None], KINDS), ("components", KINDS[0]), ("enumeration", "jax")]
@@ -61,7 +61,9 @@ def test_soft_values_marginals_and_entropies_equal_enumeration(way, kind, hyperg
             best.entropy(*given, mask=mask),
         )
 
-    values, marginals, entropies = map(np.asarray, everything(outputs, mask))
+    values, marginals, entropies = map(
+        np.asarray, everything(outputs, given_mask(hypergraph, mask))
+    )
     for row, temperature in enumerate(TEMPERATURES):
         truth = Boltzmann(hypergraph, outputs[row], temperature, mask[row])
         if not truth.any:

@@ -7,6 +7,8 @@ state from the attribute `action_constraints`.
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,6 +25,34 @@ from hyperaction.envs.guard import EnvironmentFaultError, short
 from hyperaction.errors import SettingError
 
 KEY = "action_mask"
+
+LIKE_A_MASK = re.compile(
+    r"(?:(?:action|legal|valid|invalid|avail|available|allowed|possible)s?_?)"
+    r"(?:mask|masks|action|actions|move|moves)|masks?",
+    re.IGNORECASE,
+)
+"""What other libraries call masks."""
+
+
+def report_unused(info: dict[str, Any], space: spaces.Space[Any]) -> None:
+    """Warns of what looks like a mask, where there is none in the place that masks are read from.
+
+    Args:
+        info: What the environment gave besides an observation.
+        space: The space of its observations.
+    """
+    if KEY in info:
+        return
+    observed = space.spaces if isinstance(space, spaces.Dict) else {}
+    for where, names in (("info", info), ("observation", observed)):
+        for name in names:
+            if isinstance(name, str) and LIKE_A_MASK.fullmatch(name):
+                warnings.warn(
+                    f"the environment's {where} has '{name}', which looks like an action mask and "
+                    f"is not used as one: masks are read from info['{KEY}'] or "
+                    f"observation['{KEY}']",
+                    stacklevel=2,
+                )
 
 
 class MaskReader:
@@ -105,9 +135,11 @@ def _leaves_action(mask: Mask) -> bool:
 
 def constraints_of(env: Any, actions: ActionMap, given: Any = ()) -> Constraints:
     """What is allowed in every state: as the environment says, and as the user does."""
-    if not all(actions.sizes):  # Actions are real numbers.
-        return Constraints(actions.sizes)
     own = _attribute(env, "action_constraints")
+    if not all(actions.sizes):
+        if own or given:
+            raise SettingError("`constraints` are for agents of sub-actions, not of real numbers")
+        return Constraints(actions.sizes)
     try:
         parts = [Constraints.of(actions.sizes, one, actions.names) for one in (own or (), given)]
     except ValueError as error:

@@ -24,6 +24,7 @@ from hyperaction.envs.masks import (
     VectorMaskInInfo,
     constraints_of,
     masks_of,
+    report_unused,
 )
 from hyperaction.envs.wrapper import Factored, flat_dtype, flat_shape, flattened
 
@@ -171,6 +172,7 @@ class Vector:
         """Starts all episodes."""
         with self._guard("reset"):
             observation, info = self.env.reset(seed=seed)
+        report_unused(info, self.env.single_observation_space)
         self._ended[:] = False
         self.observation = self._flat(observation)
         self.mask = self._masks.begin(masks_of(info, self.num_envs))

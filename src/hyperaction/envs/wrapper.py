@@ -18,7 +18,7 @@ from hyperaction.envs.guard import (
     checked_flag,
     checked_reward,
 )
-from hyperaction.envs.masks import MaskInInfo, MaskReader, constraints_of
+from hyperaction.envs.masks import MaskInInfo, MaskReader, constraints_of, report_unused
 
 
 class Step(NamedTuple):
@@ -63,6 +63,7 @@ class Factored:
     def reset(self, seed: int | None = None) -> tuple[NDArray[Any], Any]:
         """Starts an episode; the observation, and the mask as the environment gave it."""
         observation, info = self.env.reset(seed=seed)
+        report_unused(info, self._observation_space)
         return self._checked(observation), info.get("action_mask")
 
     def step(self, action: NDArray[np.int32]) -> Step:

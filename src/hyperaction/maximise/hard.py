@@ -197,7 +197,7 @@ class HardMaximiser(eqx.Module):
         batch = outputs.shape[:-1]
         mask = as_mask(hypergraph, mask, self.constraints)
         if mask is not None and mask.rows is not None:
-            mask = Mask(_over("the mask", mask.rows, batch), mask.constraints)
+            mask = Mask(_over("the mask", jnp.asarray(mask.rows), batch), mask.constraints)
         if state is not None:
             state = _over("the state", jnp.asarray(state), batch)
         if candidates is not None:

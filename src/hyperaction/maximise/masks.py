@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool
+from jaxtyping import Bool
 
 from hyperaction.constraints import Constraints, Mask, tables_of
 from hyperaction.hypergraph import Hypergraph
@@ -48,13 +48,14 @@ def as_mask(
             f"the mask has shape {rows.shape}; its last axis must be {sub_actions} long, one per "
             f"sub-action, or {hypergraph.num_outputs}, one per hyperedge entry"
         )
-    return _of_entries(hypergraph, rows, known)
+    return mask_of_entries(hypergraph, rows, known)
 
 
-def _of_entries(
-    hypergraph: Hypergraph, rows: Bool[Array, "*batch outputs"], known: Constraints
+def mask_of_entries(
+    hypergraph: Hypergraph, rows: Bool[Any, "*batch outputs"], known: Constraints | None = None
 ) -> Mask:
-    """A mask per hyperedge entry: hyperedges of one vertex first, as in all masks."""
+    """A mask from what is allowed of every entry of the hyperedges' tables."""
+    known = Constraints(hypergraph.sizes) if known is None else known
     joint = tuple(edge for edge in hypergraph.edges if len(edge) > 1)
     constraints = replace(known, scopes=joint)
     places = dict(zip(hypergraph.edges, hypergraph.slices, strict=True))
