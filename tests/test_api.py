@@ -1,6 +1,7 @@
 """Agents in Python: callbacks, files, messages."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -94,6 +95,22 @@ INTEGERS = {
     "rank": 2, "seed": 3, "bins": 3, "hidden": (8,), "batch_size": 4, "learning_starts": 6,
     "buffer_size": 50, "n_step": 2, "train_frequency": 2, "total_width": 4, "orders": (1,),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        (500, "to step 500 makes no updates, as learning starts after step 500"),
+        (540, "to step 540 makes only 40 updates"),
+    ],
+)
+def test_learning_warns_where_it_makes_few_updates_or_none(steps, message):
+    agent = HGQN(Counting(), learning_starts=500, hidden=(8,))
+    with pytest.warns(UserWarning, match=message):
+        agent.learn(steps)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        agent.learn(100)
 
 
 def test_numbers_of_numpy_are_settings():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -39,7 +40,7 @@ from hyperaction.training.env_edges import with_env_edges
 from hyperaction.training.episodes import Episode
 from hyperaction.training.evaluator import Evaluator
 from hyperaction.training.interrupts import stoppable
-from hyperaction.training.loop import train
+from hyperaction.training.loop import few_updates, train
 from hyperaction.training.trainer import Trainer
 
 AnyEnv = str | gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
@@ -168,6 +169,8 @@ class BaseAgent:
         steps, log_interval = _count("steps", steps), _count("log_interval", log_interval)
         callbacks = as_callbacks(callback) + ([LogTo(logger)] if logger is not None else [])
         until, trainer = self.trainer.step + steps, self.trainer
+        if warning := few_updates(trainer, until):
+            warnings.warn(warning.replace("`", ""), stacklevel=2)
         ctrl_c = (signal.SIGINT,)
         # The first interrupt waits for the end of the step, and the second for the end of its
         # update, in whose middle the old state is gone and the new one not there yet.

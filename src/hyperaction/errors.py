@@ -22,11 +22,16 @@ class SettingError(ValueError):
     @property
     def for_command_line(self) -> str:
         """The message with settings as options."""
-        return re.sub(r"`([\w.]+)`", lambda name: option(name[1]), self.template)
+        return for_command_line(self.template)
 
     def with_prefix(self, prefix: str) -> SettingError:
         """The same error for a part of a larger configuration: its settings get the prefix."""
         return SettingError(re.sub(r"`(\w+)`", rf"`{prefix}.\1`", self.template))
+
+
+def for_command_line(message: str) -> str:
+    """A message with settings, which are in backticks, as options."""
+    return re.sub(r"`([\w.]+)`", lambda name: option(name[1]), message)
 
 
 def option(setting: str) -> str:

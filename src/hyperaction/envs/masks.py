@@ -137,7 +137,9 @@ def constraints_of(env: Any, actions: ActionMap, given: Any = ()) -> Constraints
     """What is allowed in every state: as the environment says, and as the user does."""
     own = _attribute(env, "action_constraints")
     if not all(actions.sizes):
-        if own or given:
+        none = isinstance(given, list | tuple) and not given
+        none = none or (isinstance(given, Constraints) and not given.always)
+        if own or not none:
             raise SettingError("`constraints` are for agents of sub-actions, not of real numbers")
         return Constraints(actions.sizes)
     try:

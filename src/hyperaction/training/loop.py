@@ -78,6 +78,26 @@ def train(
         going = notify("on_next_phase") and going
 
 
+FEW_UPDATES = 0.1
+"""Fewer updates than this share of those that so many steps can make are worth a warning."""
+
+
+def few_updates(trainer: Trainer, steps: int) -> str:
+    """A warning where training to a step makes few updates or none; empty where it makes enough.
+
+    The names of settings are in backticks, as in a `SettingError`.
+    """
+    count, config = trainer.updates_until(steps), trainer.config
+    possible = (steps - trainer.step) / config.train_frequency
+    if count >= FEW_UPDATES * possible:
+        return ""
+    starts = trainer.replay_empty_at + config.learning_starts
+    return (
+        f"training to step {steps:,} makes {f'only {count:,}' if count else 'no'} updates, as "
+        f"learning starts after step {starts:,}: train for longer, or lower `learning_starts`"
+    )
+
+
 def is_complete(trainer: Trainer, steps: int) -> bool:
     """Whether so many steps are done, and the phase of the last of them is over and evaluated."""
     return trainer.step >= steps and trainer.step == trainer.phase.first

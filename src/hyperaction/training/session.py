@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from hyperaction.envs.guard import EnvironmentFaultError, Guard
 from hyperaction.envs.vector import Environments, Single
+from hyperaction.errors import for_command_line
 from hyperaction.runs.checkpoints import Checkpoints
 from hyperaction.runs.directory import Run
 from hyperaction.training.checkpoint import TrainerCheckpoints
@@ -13,7 +14,7 @@ from hyperaction.training.compiled import Agent, DivergedError
 from hyperaction.training.config import TrainConfig
 from hyperaction.training.evaluator import Evaluator
 from hyperaction.training.interrupts import StoppedError, stoppable
-from hyperaction.training.loop import is_complete, train
+from hyperaction.training.loop import few_updates, is_complete, train
 from hyperaction.training.recorder import OnProgress, ProgressReporter, Recorder
 from hyperaction.training.trainer import Trainer
 
@@ -101,6 +102,8 @@ class Session:
         config = self.config
         evaluator = Evaluator(trainer.agent, trainer.compiled, self.make_evaluation_env)
         reporter = ProgressReporter(recorder.run, config.steps, self.on_progress)
+        if warning := few_updates(trainer, config.steps):
+            self.on_message(f"warning: {for_command_line(warning)}")
         with stoppable() as should_stop:
             train(
                 trainer,

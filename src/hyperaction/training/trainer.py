@@ -205,6 +205,11 @@ class Trainer:
         self._learn(range(first + 1, self.step + 1))
         return ended
 
+    def updates_until(self, step: int) -> int:
+        """How many updates the steps up to this one will make."""
+        starts = max(self.step, self.replay_empty_at + self.config.learning_starts)
+        return max(0, step - starts) // self.config.train_frequency
+
     def metrics(self) -> dict[str, float]:
         """What to log of the phase."""
         metrics = summary(self.step, self.phase.episodes) | self.explorer.metrics(self.step)
