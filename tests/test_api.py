@@ -116,7 +116,8 @@ def test_learning_warns_where_it_makes_few_updates_or_none(steps, message):
 def test_numbers_of_numpy_are_settings():
     one = {name: value for name, value in INTEGERS.items() if name != "orders"}
     numpy_s = {name: np.array(value, np.int64)[()] for name, value in one.items()}
-    plain, given = HGQN(Aiming(), **one), HGQN(Aiming(), **numpy_s, learning_rate=np.float64(1e-5))
+    plain = HGQN(Aiming(), **one)
+    given = HGQN(Aiming(), **numpy_s, learning_rate=np.float64(5e-4))
     assert to_dict(given.config) == to_dict(plain.config)
     json.dumps(to_dict(given.config))
     given.learn(np.int64(3), log_interval=np.int32(2))

@@ -201,7 +201,7 @@ def test_only_the_settings_of_chosen_parts_are_shown(capsys):
     def shown(*args):
         return help_of(capsys, lambda: parse_train(["CartPole-v1", *args, "--help"]))
 
-    default, polyak = shown(), shown("--target", "polyak")
+    default, polyak = shown("--preset", "physical"), shown("--target", "polyak")
     assert "--mixer {sum,mean,order-mean,universal," in default
     assert "--target.interval" in default
     assert "--target.rate" not in default

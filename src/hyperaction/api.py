@@ -52,9 +52,9 @@ class BaseAgent:
     Args:
         env: A Gymnasium environment, a vector of them, or an id.
         rank: All hyperedges up to this order; by default the agent's own.
-        preset: `"physical"` or `"atari"`, the paper's settings; `"modern"`, which learns faster;
-            `"decqn"` or `"revalued"`, the settings of the paper's descendants. By default the
-            first, or the second where the id is that of a game of ALE/.
+        preset: `"modern"`, the default for robots of PyBullet and MuJoCo; `"small"`, the default
+            for other problems; `"atari"`, the default for games of ALE/; `"physical"`, the paper's
+            settings for robots; `"decqn"` or `"revalued"`, those of the paper's descendants.
         seed: Where all random numbers come from.
         bins: Sub-actions per dimension of a `Box` action space: one number, or one per dimension;
             of `Box` parts, those of each by name (`{"arm": 5, "power": [3, 9]}`); with `grow`,
@@ -87,7 +87,7 @@ class BaseAgent:
         **settings: Any,
     ) -> None:
         env_id = env if isinstance(env, str) else ""
-        preset = preset or default_preset(env_id)
+        preset = preset or default_preset(self.name, _id_of(env))
         config = config_for(self.name, preset, rank=rank, changes=settings)
         default = RUNS[preset].get("bins", (5,))
         given = default if bins is None else as_options(bins, default)
@@ -432,6 +432,12 @@ def _count(name: str, value: Any, least: int = 1) -> int:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
         raise SettingError(f"`{name}` must be a whole number, at least {least}, not {value!r}")
     return int(value)
+
+
+def _id_of(env: AnyEnv) -> str:
+    if isinstance(env, str):
+        return env
+    return "" if env.spec is None else env.spec.id
 
 
 def _action_space(env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]) -> Any:

@@ -42,7 +42,7 @@ def test_the_same_seed_gives_the_same_metrics_and_another_does_not(tmp_path, cap
     assert first[-1]["step"] >= 300
     assert first[0]["step"] >= 150
     config = json.loads((tmp_path / "a" / "config.json").read_text())
-    assert config["settings"]["network"] == {"name": "mlp", "hidden": [16], "layer_norm": False}
+    assert config["settings"]["network"] == {"name": "mlp", "hidden": [16], "layer_norm": True}
     assert config["seed"] == 1
     names = sorted(path.name.split(".")[0] for path in (tmp_path / "a").iterdir())
     assert names == ["agent", "checkpoints", "config", "events", "lock", "metrics", "progress"]
@@ -127,7 +127,8 @@ def test_a_run_without_an_end_of_episodes_says_what_to_do(tmp_path, monkeypatch,
 def test_pybullet_runs_beside_what_was_published(agent, tmp_path, capsys):
     pytest.importorskip("pybullet_envs_gymnasium")
     args = [
-        "train", "ReacherBulletEnv-v0", "--agent", agent, "--steps", "300", "--hidden", "16", "16",
+        "train", "ReacherBulletEnv-v0", "--agent", agent, "--preset", "physical",
+        "--steps", "300", "--hidden", "16", "16",
         "--learning-starts", "100", "--phase-steps", "150", "--evaluation-steps", "1",
         "--out", str(tmp_path / "run"), "--loggers",
     ]  # fmt: skip

@@ -80,6 +80,7 @@ class Counting(gymnasium.Env):
 
 
 TINY: dict[str, Any] = {
+    "preset": "physical",
     "hidden": (8,),
     "total_width": 8,
     "batch_size": 4,

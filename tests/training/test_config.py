@@ -74,8 +74,11 @@ def test_a_game_is_played_by_the_atari_preset_unless_another_is_named():
     assert to_dict(modern)["network"]["name"] == "mlp"
     assert parse_train(["ale_py:ALE/Pong-v5"]).preset == "atari"
     assert parse_train(["--fresh", "ALE/Pong-v5"]).preset == "atari"
-    assert parse_train(["CartPole-v1"]).preset == "physical"
-    assert parse_train(["CartPole-v1", "--out", "ALE/Pong"]).preset == "physical"
+    assert parse_train(["CartPole-v1"]).preset == "small"
+    assert parse_train(["CartPole-v1", "--out", "ALE/Pong"]).preset == "small"
+    for robot in ("HalfCheetahBulletEnv-v0", "Humanoid-v5"):
+        assert parse_train([robot]).preset == "modern"
+        assert parse_train([robot, "--agent", "ddpg"]).preset == "physical"
 
 
 GROUPS = [

@@ -12,7 +12,7 @@ from hyperaction.errors import SettingError, unknown
 from hyperaction.hypergraph import HIGHEST
 
 AgentName = Literal["dqn", "hgqn", "rainbow", "hg-rainbow", "bdqn", "action-in", "ddpg"]
-PresetName = Literal["physical", "modern", "decqn", "revalued", "atari"]
+PresetName = Literal["physical", "modern", "small", "decqn", "revalued", "atari"]
 
 RAINBOW = {"objective.double": True, "heads.dueling": True, "n_step": 3, "prioritised": True}
 
@@ -48,23 +48,35 @@ DESCENDANT = {
 }
 """What the paper's rank-1 descendants share."""
 
+MODERN = {
+    "mixer": "mean",
+    "network.layer_norm": True,
+    "n_step": 3,
+    "objective.loss": "huber",
+    "optimiser.learning_rate": 0.0001,
+    "optimiser.epsilon": 1e-8,
+    "optimiser.gradient_clip": 10.0,
+    "target": "polyak",
+    "target.rate": 0.005,
+    "batch_size": 128,
+    "buffer_size": 500_000,
+    "learning_starts": 5_000,
+    "exploration.final": 0.05,
+    "exploration.decay_steps": 1,
+}
+
 PRESETS: dict[PresetName, dict[str, Any]] = {
     "physical": {},
-    "modern": {
-        "mixer": "mean",
-        "network.layer_norm": True,
-        "n_step": 3,
-        "objective.loss": "huber",
-        "optimiser.learning_rate": 0.0001,
-        "optimiser.epsilon": 1e-8,
-        "optimiser.gradient_clip": 10.0,
-        "target": "polyak",
-        "target.rate": 0.005,
-        "batch_size": 128,
-        "buffer_size": 500_000,
-        "learning_starts": 5_000,
-        "exploration.final": 0.05,
-        "exploration.decay_steps": 1,
+    "modern": MODERN,
+    "small": {
+        **MODERN,
+        "network.hidden": (128, 128),
+        "heads.total_width": 128,
+        "optimiser.learning_rate": 0.0005,
+        "batch_size": 64,
+        "buffer_size": 100_000,
+        "learning_starts": 500,
+        "exploration.decay_steps": 3_000,
     },
     "decqn": {
         **DESCENDANT,
@@ -100,8 +112,9 @@ PRESETS: dict[PresetName, dict[str, Any]] = {
         "reward_clip": 1.0,
     },
 }
-"""What a preset changes of the paper's settings for physical control: modern settings, those of its
-descendants DecQN (Seyde et al., 2023) and REValueD (Ireland and Montana, 2024), and Atari's."""
+"""What a preset changes of the paper's settings for physical control: modern settings for robots,
+and for smaller problems; those of its descendants DecQN (Seyde et al., 2023) and REValueD (Ireland
+and Montana, 2024); and Atari's."""
 
 ATARI_HYPERGRAPH = {"orders": (1, 2, 3)}
 ATARI_RAINBOW = {

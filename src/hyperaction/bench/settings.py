@@ -82,6 +82,24 @@ class BenchAtari(Bench):
 
 
 @dataclass(frozen=True)
+class BenchDefaults(Bench):
+    """Learn in environments of several kinds with no setting given, a minute or two each.
+
+    Prints the mean return of random actions, and that of the agent's after learning.
+    """
+
+    seeds: int = 1
+    """Runs in each environment."""
+    scale: float = 1.0
+    """How long to learn, in times of what is usual."""
+    out: Path = Path("results/bench-defaults")
+    """The directory for the results."""
+
+    def __post_init__(self) -> None:
+        check_ranges(self, seeds=(1, MANY), scale=(0.001, MANY))
+
+
+@dataclass(frozen=True)
 class BenchTrain(Bench):
     """Time training on HalfCheetah against its floor and against other libraries, on one core.
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from hyperaction.arguments import parse
-from hyperaction.bench.settings import BenchAtari, BenchMaximise, BenchTrain
+from hyperaction.bench.settings import BenchAtari, BenchDefaults, BenchMaximise, BenchTrain
 from hyperaction.cli.console import Console
 from hyperaction.cli.terminal import UserError, need
 from hyperaction.errors import unknown
@@ -29,6 +29,11 @@ TOPICS = {
     "train": Topic(
         BenchTrain,
         "one training step against its floor and other libraries",
+        {"pybullet_envs_gymnasium": "physical"},
+    ),
+    "defaults": Topic(
+        BenchDefaults,
+        "what first runs learn with no setting given",
         {"pybullet_envs_gymnasium": "physical"},
     ),
     "atari": Topic(

@@ -22,3 +22,14 @@ def names_code(env: str) -> bool:
 def is_pybullet(env: str) -> bool:
     """Whether an id names one of the PyBullet domains."""
     return "Bullet" in env and not names_code(env)
+
+
+MUJOCO = (
+    "Ant", "HalfCheetah", "Hopper", "Humanoid", "HumanoidStandup", "InvertedDoublePendulum",
+    "InvertedPendulum", "Pusher", "Reacher", "Swimmer", "Walker2d",
+)  # fmt: skip
+
+
+def is_robot(env: str) -> bool:
+    """Whether an id names a robot of PyBullet, or of MuJoCo in Gymnasium."""
+    return is_pybullet(env) or (name_of(env) in MUJOCO and not names_code(env))

@@ -81,7 +81,7 @@ class Grid:
                 for agent, args in self.agents.items():
                     if (env, agent) not in self.skip:
                         given = (env, *args, "--seed", str(seed))
-                        kind = (default_preset(env), agent)
+                        kind = (default_preset("hgqn", env), agent)
                         if kind not in parsed:
                             parsed[kind] = self._parsed(env, agent)
                         config = replace(parsed[kind], env=env, seed=seed)

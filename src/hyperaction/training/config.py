@@ -34,7 +34,7 @@ from hyperaction.arguments import (
 )
 from hyperaction.constraints import NoAction, parsed
 from hyperaction.envs.bins import as_options
-from hyperaction.envs.ids import game_of
+from hyperaction.envs.ids import game_of, is_robot
 from hyperaction.errors import SettingError, unknown
 from hyperaction.runs.loggers import LOGGERS
 from hyperaction.runs.reader import CONFIG, read_config
@@ -62,9 +62,10 @@ class TrainConfig:
     """The agent's own settings."""
     agent: AgentName = "hgqn"
     """The agent."""
-    preset: PresetName = "physical"
-    """The paper's settings for physical control or for Atari, modern ones that learn faster, or
-    those of DecQN or REValueD; where the environment is a game of ALE/, atari is the default."""
+    preset: PresetName = "modern"
+    """Settings that learn fast: modern for robots, small for other problems, and atari for games of
+    ALE/, each the default there; the paper's for physical control (physical); or those of DecQN or
+    REValueD."""
     rank: int = 0
     """All hyperedges up to this order, instead of --orders; 0 leaves --orders."""
     steps: int = 1_000_000
@@ -217,6 +218,7 @@ names of vertices, which are stored where there are any."""
 RUNS: dict[PresetName, dict[str, Any]] = {
     "physical": {},
     "modern": {},
+    "small": {},
     "decqn": {"bins": (3,)},
     "revalued": {"bins": (3,)},
     "atari": {
@@ -229,9 +231,18 @@ RUNS: dict[PresetName, dict[str, Any]] = {
 """What a preset changes of a run."""
 
 
-def default_preset(env: str) -> PresetName:
-    """The preset for an environment: Atari's for games, else that of physical control."""
-    return "atari" if game_of(env) else "physical"
+def default_preset(agent: AgentName, env: str) -> PresetName:
+    """The preset that an agent has in an environment where none is given.
+
+    Args:
+        agent: The agent.
+        env: The environment's id; empty if it has none.
+    """
+    if game_of(env):
+        return "atari"
+    if agent in AGENTS and AGENTS[agent].continuous:
+        return "physical"
+    return "modern" if is_robot(env) else "small"
 
 
 def parse_train(args: Sequence[str], command: str = "train") -> TrainConfig:
@@ -242,7 +253,7 @@ def parse_train(args: Sequence[str], command: str = "train") -> TrainConfig:
         assert given is not None
         agent, preset = _named(given, "--agent", "hgqn"), _named(given, "--preset", "")
         env = _named(given, "ENV", "")
-        preset = preset or default_preset(env)
+        preset = preset or default_preset(agent, env)  # type: ignore[arg-type]
         base = config_for(agent, preset)  # type: ignore[arg-type]
         config = with_changes(base, _chosen_parts(base, given))
         known = [*_run_options(preset, agent), *options_of(type(config), config, group="agent")]
