@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import gymnasium
 import numpy as np
-from dm_control import suite
 from gymnasium import spaces
 
+from hyperaction.envs.pybullet import quiet
 from hyperaction.envs.suites import SuiteError
 from hyperaction.errors import unknown
 
@@ -74,8 +75,14 @@ class DMControl(gymnasium.Env[Any, Any]):
 def load(name: str, render_mode: str | None = None) -> DMControl:
     """The task of the suite of that domain and name, such as dog-walk."""
     domain, _, task = name.partition("-")
+    with quiet(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # About a missing screen.
+        from dm_control import suite
     if (domain, task) not in suite.ALL_TASKS:
         ids = [f"dmc:{'-'.join(each)}" for each in suite.ALL_TASKS]
         raise SuiteError(unknown("environment", f"dmc:{name}", ids))
-    # Some tasks draw their robot when they are made.
-    return DMControl(suite.load(domain, task, task_kwargs={"random": 0}), render_mode)
+    with quiet(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # Some tasks draw their robot when they are made.
+        env = suite.load(domain, task, task_kwargs={"random": 0})
+    return DMControl(env, render_mode)

@@ -17,13 +17,12 @@ from typing import Any
 
 import gymnasium
 import jax
-import jumanji
 import numpy as np
 from gymnasium import spaces
 from gymnasium.utils.seeding import np_random
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
-from jumanji import specs
+from jumanji import registration, specs
 from numpy.typing import NDArray
 
 from hyperaction.envs.suites import SuiteError
@@ -235,7 +234,7 @@ def space_of(spec: Any) -> spaces.Space[Any]:
 
 
 def _range(dtype: Any) -> tuple[Any, Any]:
-    return (False, True) if dtype == bool else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    return (False, True) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
 
 
 def actions_of(env: Any) -> spaces.Space[Any]:
@@ -266,11 +265,11 @@ def names_of(env: Any) -> tuple[str, ...] | None:
 @cache
 def _made(name: str) -> Any:
     """The environment of that name; as it has no state, one serves all."""
-    known = jumanji.registered_environments()
+    known = registration.registered_environments()
     if name not in known:
         ids = [f"jumanji:{each}" for each in sorted(known)]
         raise SuiteError(unknown("environment", f"jumanji:{name}", ids))
-    return jumanji.make(name)
+    return registration.make(name)
 
 
 def load(name: str, render_mode: str | None = None) -> Jumanji:

@@ -31,16 +31,15 @@ class Cooperative(gymnasium.Env[Any, Any]):
     """
 
     def __init__(self, env: Any, reward: Literal["sum", "mean"] = "sum") -> None:
-        self.parallel, self._total = env, {"sum": np.sum, "mean": np.mean}[reward]
+        self.parallel, self._is_mean = env, reward == "mean"
         self.render_mode = getattr(env, "render_mode", None)
         self.metadata = getattr(env, "metadata", {})
         agents = list(env.possible_agents)
         self.action_space = spaces.Dict([(agent, env.action_space(agent)) for agent in agents])
-        self.observation_space = spaces.Dict(
-            [(agent, _without_mask(env.observation_space(agent))) for agent in agents]
-        )
+        seen = [(agent, _without_mask(env.observation_space(agent))) for agent in agents]
+        self._seen, self.observation_space = dict(seen), spaces.Dict(seen)
         self.time_limit = getattr(env.unwrapped, "max_cycles", None)
-        self._sizes = {agent: list(_sizes(self.action_space[agent])) for agent in agents}
+        self._sizes = {agent: list(_sizes(env.action_space(agent))) for agent in agents}
         counts = [len(sizes) for sizes in self._sizes.values()]
         self._first = dict(zip(agents, np.cumsum([0, *counts]).tolist(), strict=False))
 
@@ -55,7 +54,7 @@ class Cooperative(gymnasium.Env[Any, Any]):
         """Takes the actions of the agents that are there; the episode ends with the last."""
         chosen = {agent: action[agent] for agent in self.parallel.agents}
         observations, rewards, _, truncations, infos = self.parallel.step(chosen)
-        reward = float(self._total(list(rewards.values()))) if rewards else 0.0
+        reward = float(sum(rewards.values())) / (max(len(rewards), 1) if self._is_mean else 1)
         over = not self.parallel.agents
         truncated = over and any(truncations.values())
         observation, info = self._joined(observations, infos)
@@ -72,8 +71,9 @@ class Cooperative(gymnasium.Env[Any, Any]):
     def _joined(
         self, observations: dict[str, Any], infos: dict[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
-        joined, tables = {}, {}
-        for agent, space in self.observation_space.items():
+        joined: dict[str, Any] = {}
+        tables: dict[tuple[int, ...], Any] = {}
+        for agent, space in self._seen.items():
             own, sizes, mask = observations.get(agent), self._sizes[agent], None
             if isinstance(own, dict) and KEY in own:
                 mask = own[KEY]
@@ -90,7 +90,7 @@ class Cooperative(gymnasium.Env[Any, Any]):
         sizes, first = self._sizes[agent], self._first[agent]
         if mask is None:
             mask = tuple(np.ones(size, bool) for size in sizes)
-        is_discrete = isinstance(self.action_space[agent], spaces.Discrete)
+        is_discrete = isinstance(self.parallel.action_space(agent), spaces.Discrete)
         own = tables_of(mask, sizes, is_discrete=is_discrete)
         return {tuple(first + vertex for vertex in scope): table for scope, table in own.items()}
 

@@ -40,12 +40,11 @@ class Rddl(gymnasium.Env[Any, Any]):
         self.action_names = tuple(env.action_space)
         self.time_limit = int(env.horizon)
         objects = _fluents(env, env.model.type_to_objects)
-        self.observation_space = spaces.Dict(
-            [
-                (name, space if name in objects else _number(space))
-                for name, space in env.observation_space.items()
-            ]
-        )
+        self._seen = {
+            name: space if name in objects else _number(space)
+            for name, space in env.observation_space.items()
+        }
+        self.observation_space = spaces.Dict(list(self._seen.items()))
         booleans = [i for i, name in enumerate(env.action_space) if name in _fluents(env, ["bool"])]
         defaults = [int(env.sampler.grounded_noop_actions[self.action_names[i]]) for i in booleans]
         self.action_constraints: list[Cardinality] = []
@@ -81,7 +80,7 @@ class Rddl(gymnasium.Env[Any, Any]):
         """The observation; what is not observed yet, as in the first of a POMDP, is zero."""
         return {
             name: np.asarray(observation[name] or 0, space.dtype)
-            for name, space in self.observation_space.items()
+            for name, space in self._seen.items()
         }
 
 
