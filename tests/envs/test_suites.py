@@ -1,5 +1,7 @@
 """Suites by name: what adapters give is what the suites say, alone, together and in training."""
 
+import subprocess
+import sys
 from contextlib import closing
 from importlib import metadata
 
@@ -71,6 +73,15 @@ def test_ids_of_suites_name_no_code_but_modules_of_others():
     assert names_code("my_module:Game-v0")
     assert suite_of("my_module:Game-v0") == suite_of("CartPole-v1") == ""
     assert game_of("rddl:ALE/Pong-v5") == ""
+
+
+def test_ids_are_understood_without_importing_gymnasium_or_a_suite():
+    loaded = "gymnasium", "jax", *(one for each in suites.SUITES.values() for one in each.packages)
+    code = (
+        "import sys; from hyperaction.envs.ids import suite_of; assert suite_of('dmc:dog-walk'); "
+        f"assert not sys.modules.keys() & set({loaded!r})"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize(
@@ -351,6 +362,21 @@ def test_no_action_is_illegal_by_the_word_of_its_suite(name, agent):
 
     env = count(name, agent, 300)
     assert (env.steps, env.illegal) == (300, 0)
+
+
+def test_an_illegal_action_is_counted():
+    needed(SYSADMIN)
+    from tests.envs.legality import Counted
+
+    with closing(Counted(made(TETRIS))) as env:
+        observation, _ = env.reset(seed=0)
+        env.step(np.argwhere(~observation["action_mask"])[0])
+        assert (env.steps, env.illegal) == (1, 1)
+    with closing(Counted(made(SYSADMIN))) as env:
+        env.reset(seed=0)
+        with pytest.raises(Exception, match="at most 1 non-default"):
+            env.step(dict.fromkeys(env.action_space, 1))
+        assert (env.steps, env.illegal) == (1, 1)
 
 
 def test_images_of_suites_are_arrays():
