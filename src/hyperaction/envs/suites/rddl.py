@@ -65,7 +65,8 @@ class Rddl(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Takes one action."""
         values = {name: np.asarray(value).item() for name, value in action.items()}
-        observation, reward, terminated, truncated, info = self.rddl.step(values)
+        with np.errstate(all="ignore"):  # Both branches of an RDDL `if` are computed.
+            observation, reward, terminated, truncated, info = self.rddl.step(values)
         return self._numbers(observation), float(reward), bool(terminated), bool(truncated), info
 
     def render(self) -> Any:
