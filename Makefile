@@ -7,9 +7,9 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := dev,report,physical,mujoco,atari,ray
+EXTRAS := dev,report,physical,mujoco,atari,jumanji,rddl,pettingzoo,dmc,ray
 # The peers that benchmarks measure against bring several GB, and are not held to exact versions.
-LOCKED := dev physical mujoco report atari ray
+LOCKED := dev physical mujoco report atari jumanji rddl pettingzoo dmc ray
 
 .PHONY: run test chaos check install wheel lock clean
 .DEFAULT_GOAL := install

@@ -29,7 +29,8 @@ def test_json_has_the_same_for_programs(capsys, monkeypatch, tmp_path):
     assert bool(found["kernels"]["used"]) == kernels.available()
     assert found["cache"]["directory"] == str(tmp_path / "hyperaction" / "compiled")
     assert found["cache"]["programs"] == 0
-    assert set(found["extras"]) == {"physical", "mujoco", "atari", "report", "ray", "peers"}
+    domains = {"physical", "mujoco", "atari", "jumanji", "rddl", "pettingzoo", "dmc"}
+    assert set(found["extras"]) == domains | {"report", "ray", "peers"}
 
 
 @pytest.mark.parametrize(

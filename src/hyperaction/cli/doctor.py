@@ -128,6 +128,7 @@ def _version(package: str) -> str | None:
 
 def _lines(found: dict[str, Any]) -> list[str]:
     packages = [f"{name} {version or 'missing'}" for name, version in found["packages"].items()]
+    width = max(map(len, found["extras"]), default=0) + 2
     return [
         f"hyperaction {found['hyperaction']}, Python {found['python']}, {found['system']}",
         f"  {sys.executable}",
@@ -138,7 +139,10 @@ def _lines(found: dict[str, Any]) -> list[str]:
         f"cache     {_shown(found['cache'], _shown_cache)}",
         "",
         "extras",
-        *(f"  {name:<10}{_shown_extra(name, extra)}" for name, extra in found["extras"].items()),
+        *(
+            f"  {name:<{width}}{_shown_extra(name, extra)}"
+            for name, extra in found["extras"].items()
+        ),
     ]
 
 

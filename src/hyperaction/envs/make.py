@@ -11,14 +11,15 @@ import gymnasium
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from hyperaction.constraints import NoAction
-from hyperaction.envs import atari, pybullet
+from hyperaction.envs import atari, pybullet, suites
 from hyperaction.envs.action_maps import ActionMap, Continuous, Discretised, renamed
 from hyperaction.envs.bins import BinsLike
 from hyperaction.envs.factoring import action_map, continuous
 from hyperaction.envs.guard import Guard, Guarded, as_fault, unguarded
-from hyperaction.envs.ids import game_of, is_pybullet, names_code
+from hyperaction.envs.ids import game_of, is_pybullet, names_code, suite_of
 from hyperaction.envs.names import from_env, from_user
 from hyperaction.envs.roms import CartridgeError
+from hyperaction.envs.suites import SuiteError
 from hyperaction.envs.vector import Vector
 from hyperaction.envs.wrapper import Factored
 from hyperaction.errors import unknown
@@ -40,7 +41,7 @@ def make(
     """The environment of that id (or `module:Id`), its actions factored.
 
     Args:
-        name: A Gymnasium id.
+        name: A Gymnasium id, or that of a suite, such as jumanji:BinPack-v2.
         bins: Sub-actions per dimension of a `Box` action space: one number, or one per dimension;
             of `Box` parts, those of each by name.
         action_shape: The sizes that a `Discrete` action space is the product of.
@@ -118,9 +119,11 @@ def _made(
     try:
         if game_of(name):
             return atari.make_game(name, max_episode_steps, render_mode, roms)
+        if suite_of(name):
+            return suites.make(name, max_episode_steps, render_mode)
         rendering: dict[str, Any] = {"render_mode": render_mode} if render_mode else {}
         env = gymnasium.make(name, max_episode_steps=max_episode_steps or None, **rendering)
-    except CartridgeError:
+    except (CartridgeError, SuiteError):
         raise
     except gymnasium.error.DependencyNotInstalled as error:
         raise ValueError(f"environment {name}: {error}".replace("\n", " ")) from None
@@ -143,16 +146,20 @@ def make_vector(
     guard: Guard | None = None,
     max_episode_steps: int = 0,
 ) -> Vector:
-    """So many environments: games each in a thread of its own, others one after the other."""
+    """So many environments: games each in a thread of its own, Jumanji's in one compiled call,
+    others one after the other.
+    """
     one = make_one(guard)
     one.close()
     if game_of(name):
         games = atari.make_vector(name, count, max_episode_steps)
         return Vector(games, one.actions, one.frames, guard or unguarded, one.masks.always)
+    always, no_action = one.masks.always, one.masks.no_action
+    if suite_of(name) and (many := suites.make_vector(name, count, max_episode_steps)) is not None:
+        return Vector(many, one.actions, one.frames, guard or unguarded, always, no_action)
 
     def make() -> gymnasium.Env[Any, Any]:
         return make_one(guard).env
 
     stepped = SyncVectorEnv([make] * count, autoreset_mode=AutoresetMode.SAME_STEP)
-    always, no_action = one.masks.always, one.masks.no_action
     return Vector(stepped, one.actions, one.frames, constraints=always, no_action=no_action)

@@ -57,7 +57,7 @@ class TrainConfig:
     """
 
     env: Annotated[str, Positional("ENV")]
-    """A Gymnasium id, or module:Id."""
+    """A Gymnasium id, module:Id, or an environment of a suite, such as jumanji:BinPack-v2."""
     config: AgentConfig = field(metadata={"hidden": True})
     """The agent's own settings."""
     agent: AgentName = "hgqn"
