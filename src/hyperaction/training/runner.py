@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hyperaction.envs.guard import EnvironmentFaultError
 from hyperaction.envs.names import in_words
+from hyperaction.envs.statistics import not_carried
 from hyperaction.errors import SettingError
 from hyperaction.runs.directory import Run, has_results
 from hyperaction.runs.remote import Mirror, cache_folder, url_of
@@ -63,6 +64,13 @@ def run(
         config = config.with_env_edges(env)
         if named := in_words(env.actions.names):
             on_message(f"vertices: {named}")
+        if env.observations.layout is not None:
+            on_message(f"observations: {env.observations.layout}")
+        if lost := not_carried(env.env):
+            on_message(
+                f"the statistics {', '.join(lost)} begin anew at every phase and evaluation: only "
+                f"those with a mean, var and count can be carried over"
+            )
         hypergraph = config.agent_config.hypergraph(env.sizes)
         if hypergraph is not None and hypergraph.num_edges > MANY_EDGES:
             on_message(
