@@ -199,6 +199,8 @@ def as_batch(observation: Any, shape: tuple[int, ...]) -> tuple[NDArray[Any], bo
         raise ValueError(f"it must be numbers: {error}") from None
     if array.shape == shape:
         return array[None], True
+    if array.shape == (0,):
+        return array.reshape(0, *shape), False
     if array.ndim and array.shape[1:] == shape:
         return array, False
     raise ValueError(f"it has shape {array.shape}; expected is {shape}, or a batch of such")
