@@ -46,8 +46,8 @@ class Layout(NamedTuple):
 
     def __str__(self) -> str:
         images = [f"an image of {' x '.join(map(str, shape))}" for shape in self.images]
-        numbers = [f"{self.numbers} numbers"] if self.numbers else []
-        return ", ".join(images + numbers)
+        numbers = [f"{self.numbers} number{'s' * (self.numbers > 1)}"] if self.numbers else []
+        return " and ".join(images + numbers)
 
 
 def _length(part: tuple[int, ...] | int) -> int:
