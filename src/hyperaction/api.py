@@ -320,10 +320,18 @@ class BaseAgent:
 
     def evaluation_env(self, env: gymnasium.Env[Any, Any]) -> Single:
         """An environment as the agent sees it, if it is one that the agent was made for."""
-        plain = self.observations is None
-        single = Single(Factored(env, self.actions, self.constraints, plain=plain))
+
+        def make(plain: bool) -> Single:
+            return Single(Factored(env, self.actions, self.constraints, plain=plain))
+
+        single = make(False) if self._observes(make(False)) else make(True)
         self._check_fits(single, env.action_space)
         return single
+
+    def _observes(self, env: Environments) -> bool:
+        """Whether observations are encoded as the agent takes them."""
+        ours = self.observations
+        return ours is not None and ours.described() == env.observations.described()
 
     def save(self, path: str | Path) -> None:
         """Writes the agent into one file; `load` reads it."""
@@ -363,10 +371,11 @@ class BaseAgent:
             agent._restore(file)
             return agent
         raw = make_env(env) if isinstance(env, str) else env
-        plain = file.observations is None
-        envs = _environments(raw, file.actions, file.constraints or (), plain=plain)
         agent.actions, agent.observation_shape = file.actions, file.observation_shape
-        agent.observations = file.observations
+        agent.observations, always = file.observations, file.constraints or ()
+        envs = _environments(raw, file.actions, always)
+        if not agent._observes(envs):
+            envs = _environments(raw, file.actions, always, plain=True)
         agent._check_fits(envs, _action_space(raw))
         envs.load_statistics([file.statistics or {}])
         agent._begin(envs, file.config, seed, file.structure)
@@ -395,12 +404,8 @@ class BaseAgent:
                 f"gives {env.observation_shape}"
             )
         ours, theirs = self.observations, env.observations
-        is_same = (
-            ours is None
-            or (ours.is_box and theirs.is_box)
-            or ours.described() == theirs.described()
-        )
-        if not is_same:
+        both_boxes = ours is None or (ours.is_box and theirs.is_box)
+        if not both_boxes and not self._observes(env):
             raise ValueError(f"the agent takes observations of {ours}, the environment of {theirs}")
         if not fits(self.actions, space):
             raise ValueError(f"the agent's actions are not those of the environment, {space}")
@@ -412,13 +417,13 @@ class BaseAgent:
         if isinstance(observation, Mapping) and KEY in observation:
             others, own = without_mask(observation)
             return others, own if mask is None else mask
-        if not isinstance(observation, list | tuple):
-            return observation, mask
-        pairs = [self._without_mask(one, None) for one in observation]
-        masks = [own for _, own in pairs]
-        if all(own is None for own in masks):
-            return observation, mask
-        return [others for others, _ in pairs], masks if mask is None else mask
+        if isinstance(observation, list | tuple) and any(
+            isinstance(one, Mapping) and KEY in one for one in observation
+        ):
+            pairs = [self._without_mask(one, None) for one in observation]
+            masks = [own for _, own in pairs]
+            return [others for others, _ in pairs], masks if mask is None else mask
+        return observation, mask
 
     def _observations(self, observation: Any) -> tuple[NDArray[Any], bool]:
         try:
