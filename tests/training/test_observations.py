@@ -1,6 +1,7 @@
 """Agents on observations of several parts, and on those that wrappers normalise."""
 
 import json
+from dataclasses import replace
 
 import gymnasium
 import numpy as np
@@ -15,6 +16,7 @@ from hyperaction.envs.statistics import frozen, merged, not_carried, statistics_
 from hyperaction.runs.files import read_arrays, write_arrays
 from hyperaction.training.agent_file import STATISTICS
 from hyperaction.training.config import parse_train
+from hyperaction.training.runner import run
 from tests.envs.samples import Any
 from tests.envs.test_observations import batched, nested_spaces
 from tests.killing import KilledError, Killer, metrics, train_in
@@ -199,6 +201,26 @@ def test_stopping_changes_nothing(env, more, tmp_path, monkeypatch):
         assert ours.keys() == theirs.keys()
         for name, array in ours.items():
             np.testing.assert_array_equal(array, theirs[name], name)
+
+
+@pytest.mark.parametrize("num_envs", ["1", "2"])
+def test_runs_of_earlier_versions_resume_with_their_own_observations(
+    num_envs, tmp_path, monkeypatch
+):
+    config = parse_train(
+        ["tests.training.observing:Looking-v0", *RUN, "--num-envs", num_envs,
+         "--out", str(tmp_path / "run")]
+    )  # fmt: skip
+    earlier, killer = replace(config, plain_observations=True), Killer(monkeypatch)
+    train_in(tmp_path / "whole", earlier)
+    killer.left = [i for i, name in enumerate(killer.seen) if name == "save_file"][1] + 9
+    with pytest.raises(KilledError):
+        train_in(tmp_path / "run", earlier)
+    killer.left = None
+    about = read_arrays(tmp_path / "run" / "agent.safetensors")[1]
+    assert about["observation_shape"] == [65]
+    run(config)
+    assert metrics(tmp_path / "run") == metrics(tmp_path / "whole")
 
 
 def test_statistics_of_wrappers_go_on_from_phase_to_phase(tmp_path):

@@ -52,7 +52,7 @@ class Factored:
         plain: bool = False,
     ) -> None:
         self.env = env = MaskInInfo.of(env)
-        self.actions = actions
+        self.actions, self.plain = actions, plain
         self.masks = MaskReader(actions, constraints_of(env, actions, constraints), no_action)
         self.sizes = actions.sizes
         name = env.spec.id if env.spec else type(env.unwrapped).__name__
