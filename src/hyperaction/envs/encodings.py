@@ -74,7 +74,7 @@ class Categories:
     starts: tuple[int, ...]
     """The least value of each; one number if they are alike."""
 
-    @property
+    @cached_property
     def length(self) -> int:
         """How many numbers it becomes."""
         each = self.sizes if self.kind == "one-hot" else [_num_bits(size) for size in self.sizes]
@@ -87,7 +87,8 @@ class Categories:
             entry, place = self._bits
             return ((categories[:, entry] >> place) & 1).astype(np.float32)
         flat = np.zeros((len(values), self.length), np.float32)
-        flat[np.arange(len(values))[:, None], categories + self._offsets] = 1.0
+        for row, entries in zip(flat, categories + self._offsets, strict=True):
+            row[entries] = 1.0
         return flat
 
     def _checked(self, values: NDArray[Any]) -> NDArray[np.int64]:
@@ -97,8 +98,10 @@ class Categories:
         flat = values.reshape(len(values), -1)
         with np.errstate(invalid="ignore"):
             whole = flat.astype(np.int64)
-        categories = whole - self._starts
-        wrong = (whole != flat) | (categories < 0) | (categories >= self._sizes)
+        categories: NDArray[np.int64] = whole - self._starts
+        wrong = (categories < 0) | (categories >= self._sizes)
+        if values.dtype.kind == "f":
+            wrong |= whole != flat
         if wrong.any():
             entry = int(np.argwhere(wrong)[0][1])
             low, size = int(self._starts[entry]), int(self._sizes[entry])
