@@ -58,7 +58,7 @@ def test_a_saved_agent_acts_the_same(kind, tmp_path):
     other = DQN if kind is not DQN else HGQN
     with pytest.raises(ValueError, match=f"holds the agent {kind.name}, not dqn"):
         other.load(file)
-    with pytest.raises(ValueError, match=r"shape \(2,\), this one has \(3,\)"):
+    with pytest.raises(ValueError, match=r"observation: it has shape \(3,\); expected is \(2,\)"):
         loaded.act(np.zeros(3))
     file.write_bytes(file.read_bytes()[:100])
     with pytest.raises(ValueError, match="holds no agent"):
@@ -167,7 +167,7 @@ def test_what_is_no_mask_is_refused(mask, message):
     assert "\n" not in str(error.value)
     with pytest.raises(SettingError, match=r"a row for each|1 rows for 2 observations"):
         agent.act([[0.0], [1.0]], [mask])
-    with pytest.raises(ValueError, match="an observation must be numbers"):
+    with pytest.raises(ValueError, match="observation: it must be numbers"):
         agent.act(["a"])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -25,7 +25,9 @@ from hyperaction.envs.bins import BinsLike, as_options
 from hyperaction.envs.factoring import fits
 from hyperaction.envs.guard import EnvironmentFaultError
 from hyperaction.envs.make import actions_of, make_env
-from hyperaction.envs.masks import MaskReader
+from hyperaction.envs.masks import KEY, MaskReader, without_mask
+from hyperaction.envs.observations import Observations, as_batch
+from hyperaction.envs.statistics import Statistics, frozen, merged
 from hyperaction.envs.vector import Environments, Single, Vector
 from hyperaction.envs.wrapper import Factored
 from hyperaction.errors import SettingError
@@ -114,6 +116,7 @@ class BaseAgent:
         self.config, self.actions = config, env.actions
         self.constraints = env.constraints
         self.observation_shape = env.observation_shape
+        self.observations: Observations | None = env.observations
         agent, _ = assemble(config, env, structure)
         self._backup = Backup()
         self.trainer: Trainer | None = Trainer(agent, env, _count("seed", seed, least=0))
@@ -142,6 +145,13 @@ class BaseAgent:
     def state(self) -> Any:
         """All that the agent has learned, one pytree."""
         return self._flat_state.tree
+
+    @property
+    def statistics(self) -> Statistics:
+        """What the wrappers of the environment know, such as `NormalizeObservation`."""
+        if self.trainer is None:
+            return self._loaded_statistics
+        return merged(self.trainer.env.statistics())
 
     @property
     def _flat_state(self) -> FlatState:
@@ -202,7 +212,7 @@ class BaseAgent:
         """The action for an observation, as Stable-Baselines3's agents give it.
 
         Args:
-            observation: As the environment gives it, or a batch of such.
+            observation: As the environment gives it, or a batch of such, as in `act`.
             state: Passed through; agents here have no recurrent state.
             episode_start: Not used, for the same reason.
             deterministic: The greedy action; otherwise one that the agent would explore with.
@@ -227,7 +237,8 @@ class BaseAgent:
         """The greedy action, as the environment takes it; for a batch of observations, each one's.
 
         Args:
-            observation: As the environment gives it.
+            observation: As the environment gives it; or a batch: a list of such, an array, or the
+                `Dict` and `Tuple` of arrays that Gymnasium's vector environments give.
             mask: What is allowed, in any form that an environment may give it; for a batch, one
                 for each observation.
         """
@@ -254,6 +265,7 @@ class BaseAgent:
         return jax.tree.map(lambda leaf: np.asarray(leaf)[:0], batch)
 
     def _batch(self, observation: Any, mask: Any) -> tuple[NDArray[Any], Mask | None, bool]:
+        observation, mask = self._without_mask(observation, mask)
         batch, single = self._observations(observation)
         if self.config.continuous and mask is None:
             return batch, None, single
@@ -276,25 +288,53 @@ class BaseAgent:
         episodes: int = 10,
         seed: int = 0,
         on_episode: Callable[[Episode], None] = lambda episode: None,
+        *,
+        greedy: bool = False,
     ) -> list[Episode]:
-        """Episodes of the almost greedy policy in an environment that it does not learn in."""
+        """Episodes of the almost greedy policy in an environment that it does not learn in.
+
+        Wrappers with running statistics have those of training meanwhile, and learn nothing.
+
+        Args:
+            env: The environment, or an id.
+            episodes: How many.
+            seed: The seed of the environment and the policy.
+            on_episode: Called with each of them.
+            greedy: Take the best action always; otherwise the exploration may take random ones in
+                evaluations too, as with epsilon-greedy's `evaluation`.
+        """
         if isinstance(env, str):
             with closing(make_env(env)) as made:
-                return self.evaluate(made, episodes, seed, on_episode)
+                return self.evaluate(made, episodes, seed, on_episode, greedy=greedy)
         if isinstance(env, VectorEnv):
             raise ValueError("evaluate takes one environment, not a vector")
         episodes = _count("episodes", episodes)
-        single = Single(Factored(env, self.actions, self.constraints))
-        self._check_fits(single, env.action_space)
-        evaluator = Evaluator(self.agent, self.compiled, lambda: single)
-        evaluator.begin(_count("seed", seed, least=0))
+        single = self.evaluation_env(env)
+        evaluator = Evaluator(self.agent, self.compiled, lambda: single, greedy=greedy)
         played: list[Episode] = []
-        for _ in range(episodes):
-            episode = evaluator.episode(self._flat_state)
-            assert episode is not None
-            played.append(episode)
-            on_episode(episode)
+        with frozen(single.env.env, self.statistics):
+            evaluator.begin(_count("seed", seed, least=0))
+            for _ in range(episodes):
+                episode = evaluator.episode(self._flat_state)
+                assert episode is not None
+                played.append(episode)
+                on_episode(episode)
         return played
+
+    def evaluation_env(self, env: gymnasium.Env[Any, Any]) -> Single:
+        """An environment as the agent sees it, if it is one that the agent was made for."""
+
+        def make(plain: bool) -> Single:
+            return Single(Factored(env, self.actions, self.constraints, plain=plain))
+
+        single = make(False) if self._observes(make(False)) else make(True)
+        self._check_fits(single, env.action_space)
+        return single
+
+    def _observes(self, env: Environments) -> bool:
+        """Whether observations are encoded as the agent takes them."""
+        ours = self.observations
+        return ours is not None and ours.described() == env.observations.described()
 
     def save(self, path: str | Path) -> None:
         """Writes the agent into one file; `load` reads it."""
@@ -308,6 +348,8 @@ class BaseAgent:
             arrays,
             getattr(self.agent, "structure", None),
             self.constraints,
+            self.observations,
+            self.statistics,
         )
         save(Path(path), file)
 
@@ -332,9 +374,13 @@ class BaseAgent:
             agent._restore(file)
             return agent
         raw = make_env(env) if isinstance(env, str) else env
-        envs = _environments(raw, file.actions, file.constraints or ())
         agent.actions, agent.observation_shape = file.actions, file.observation_shape
+        agent.observations, always = file.observations, file.constraints or ()
+        envs = _environments(raw, file.actions, always)
+        if not agent._observes(envs):
+            envs = _environments(raw, file.actions, always, plain=True)
         agent._check_fits(envs, _action_space(raw))
+        envs.load_statistics([file.statistics or {}])
         agent._begin(envs, file.config, seed, file.structure)
         assert agent.trainer is not None
         agent.trainer.continue_from(filled(agent.state, file.arrays), file.step)
@@ -344,7 +390,10 @@ class BaseAgent:
         self.config, self.actions = file.config, file.actions
         self.constraints = file.constraints or Constraints(file.actions.sizes)
         self.observation_shape = file.observation_shape
-        agent = file.config.build(file.actions.sizes, file.observation_shape, file.structure)
+        self.observations, self._loaded_statistics = file.observations, file.statistics or {}
+        layout = None if file.observations is None else file.observations.layout
+        sizes, shape = file.actions.sizes, file.observation_shape
+        agent = file.config.build(sizes, shape, file.structure, layout)
         self.trainer = None
         self._loaded_agent, self._loaded_compiled = agent, Compiled(agent)
         template = jax.eval_shape(agent.init, jax.random.key(0))
@@ -357,27 +406,35 @@ class BaseAgent:
                 f"the agent takes observations of shape {self.observation_shape}, the environment "
                 f"gives {env.observation_shape}"
             )
+        ours, theirs = self.observations, env.observations
+        both_boxes = ours is None or (ours.is_box and theirs.is_box)
+        if not both_boxes and not self._observes(env):
+            raise ValueError(f"the agent takes observations of {ours}, the environment of {theirs}")
         if not fits(self.actions, space):
             raise ValueError(f"the agent's actions are not those of the environment, {space}")
 
+    def _without_mask(self, observation: Any, mask: Any) -> tuple[Any, Any]:
+        """Observations without a mask that environments may give within them, and that mask."""
+        if self.observations is None or self.observations.has_part(KEY):
+            return observation, mask
+        if isinstance(observation, Mapping) and KEY in observation:
+            others, own = without_mask(observation)
+            return others, own if mask is None else mask
+        if isinstance(observation, list | tuple) and any(
+            isinstance(one, Mapping) and KEY in one for one in observation
+        ):
+            pairs = [self._without_mask(one, None) for one in observation]
+            masks = [own for _, own in pairs]
+            return [others for others, _ in pairs], masks if mask is None else mask
+        return observation, mask
+
     def _observations(self, observation: Any) -> tuple[NDArray[Any], bool]:
-        if self.trainer is not None and self.trainer.env.is_raw(observation):
-            return self.trainer.env.flatten(observation)[None], True
-        if isinstance(observation, dict | tuple):
-            raise ValueError("to act on a Dict or Tuple, load the agent with env=; one at a time")
         try:
-            array = np.asarray(observation)
-            if array.dtype != np.uint8:  # Images stay bytes.
-                array = array.astype(np.float32, copy=False)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"an observation must be numbers: {error}") from None
-        if array.shape == self.observation_shape:
-            return array[None], True
-        if array.shape[1:] == self.observation_shape:
-            return array, False
-        raise ValueError(
-            f"an observation has shape {self.observation_shape}, this one has {array.shape}"
-        )
+            if self.observations is None:  # Of an earlier version's file.
+                return as_batch(observation, self.observation_shape)
+            return self.observations.read(observation)
+        except ValueError as error:
+            raise SettingError(f"`observation`: {error}") from None
 
 
 class HGQN(BaseAgent):
@@ -449,7 +506,9 @@ def _environments(
     actions: ActionMap,
     constraints: Any = (),
     no_action: NoAction = "stop",
+    *,
+    plain: bool = False,
 ) -> Environments:
     if isinstance(env, VectorEnv):
-        return Vector(env, actions, constraints=constraints, no_action=no_action)
-    return Single(Factored(env, actions, constraints, no_action))
+        return Vector(env, actions, constraints=constraints, no_action=no_action, plain=plain)
+    return Single(Factored(env, actions, constraints, no_action, plain=plain))

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from hyperaction import HGQN
 from hyperaction.cli import main
 from hyperaction.runs import read_arrays
 from hyperaction.training import memory, runner
@@ -48,8 +49,11 @@ def test_the_same_seed_gives_the_same_metrics_and_another_does_not(tmp_path, cap
     assert names == ["agent", "checkpoints", "config", "events", "lock", "metrics", "progress"]
 
     capsys.readouterr()
-    assert main(["evaluate", one, "--episodes", "3"]) == 0
+    assert main(["evaluate", one, "--episodes", "3", "--greedy"]) == 0
+    greedy = HGQN.load(one).evaluate("CartPole-v1", episodes=3, greedy=True)
     played = capsys.readouterr().out
+    lengths = [int(line.split()[2]) for line in played.splitlines()[1:4]]
+    assert lengths == [episode.length for episode in greedy]
     assert [line.split()[0] for line in played.splitlines()] == ["episode", "1", "2", "3", "mean"]
     drawing = tmp_path / "compare.png"
     assert main(["compare", one, "--out", str(drawing)]) == 0

@@ -35,12 +35,6 @@ def test_observations_become_arrays_of_floats_and_bytes_stay_bytes(space, shape,
     assert (step.reward, step.terminated, step.truncated) == (1.5, False, True)
 
 
-def test_observations_that_cannot_be_flattened_are_refused():
-    space = spaces.Sequence(BOX)
-    with pytest.raises(ValueError, match=r"observation space .* Box of any shape works"):
-        Factored(Any(space, spaces.Discrete(2)), action_map(spaces.Discrete(2)))
-
-
 def test_masks_come_from_the_info():
     info = {"action_mask": np.array([1, 0], np.int8)}
     env = Factored(Any(BOX, spaces.Discrete(2), info), action_map(spaces.Discrete(2)))
@@ -143,12 +137,6 @@ def test_observations_that_are_no_numbers_are_refused_in_one_line(observation):
     env.reset = lambda **options: (observation, {})
     with pytest.raises(EnvironmentFaultError, match="observation"):
         Factored(env, action_map(DISCRETE)).reset()
-
-
-def test_nested_observations_with_text_are_flattened():
-    space = spaces.Dict({"a": spaces.Dict({"b": spaces.Text(4), "c": BOX})})
-    env = Factored(Any(space, DISCRETE), action_map(DISCRETE))
-    assert env.reset(seed=0)[0].shape == env.observation_shape
 
 
 def test_an_unknown_environment_is_told_the_nearest():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -17,7 +18,9 @@ from hyperaction.agents.batch import Batch, UpdateInfo
 from hyperaction.agents.config import DDPGConfig
 from hyperaction.agents.exploration import AbstractActions, Explorer, Masks
 from hyperaction.agents.targets import with_update
+from hyperaction.layout import Layout
 from hyperaction.losses import squared, td_target
+from hyperaction.networks.combined import unpacked
 
 NO_MASKS = "ddpg cannot obey an action mask: its actions are real numbers"
 
@@ -105,6 +108,8 @@ class DDPGAgent(eqx.Module):
     config: DDPGConfig = eqx.field(static=True)
     action_length: int = eqx.field(static=True)
     observation_shape: tuple[int, ...] = eqx.field(static=True)
+    layout: Layout | None = eqx.field(static=True, default=None)
+    """What observations hold, where they are images and numbers together."""
 
     @property
     def action_dtype(self) -> type[np.generic]:
@@ -128,7 +133,8 @@ class DDPGAgent(eqx.Module):
     def init(self, key: PRNGKeyArray) -> DDPGState:
         """The initial state."""
         actor_key, critic_key = jax.random.split(key)
-        sizes = (math.prod(self.observation_shape), *self.config.hidden)
+        shape = (self.layout.length,) if self.layout else self.observation_shape
+        sizes = (math.prod(shape), *self.config.hidden)
         online = Networks(
             Actor((*sizes, self.action_length), key=actor_key),
             Critic((*sizes, 1), self.action_length, key=critic_key),
@@ -148,6 +154,7 @@ class DDPGAgent(eqx.Module):
         """The policy's action; with inputs, what the exploration computes from them."""
         if mask is not None:
             raise ValueError(NO_MASKS)
+        observation = unpacked(self.layout, observation)
         if inputs is None:
             return state.online.actor(observation)
         action: Float[Array, " action"] = self.config.exploration.act(
@@ -157,6 +164,10 @@ class DDPGAgent(eqx.Module):
 
     def update(self, state: DDPGState, batch: Batch) -> tuple[DDPGState, UpdateInfo]:
         """One update of the critic and of the actor on a batch, both from the same networks."""
+        if self.layout is not None:
+            rows = jax.vmap(partial(unpacked, self.layout))
+            observations = rows(batch.observation), rows(batch.next_observation)
+            batch = batch._replace(observation=observations[0], next_observation=observations[1])
         (loss, losses), critic_gradient = jax.value_and_grad(self._critic_loss, has_aux=True)(
             state.online.critic, state.target, batch
         )

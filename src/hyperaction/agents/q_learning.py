@@ -25,6 +25,7 @@ from hyperaction.agents.value_network import value_network
 from hyperaction.constraints import Mask
 from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
+from hyperaction.layout import Layout
 from hyperaction.networks import AbstractQFunction, AbstractValueNetwork
 from hyperaction.networks.normalised import with_statistics
 
@@ -47,6 +48,8 @@ class QLearningAgent(eqx.Module):
     observation_shape: tuple[int, ...] = eqx.field(static=True)
     structure: Structure | None = eqx.field(static=True, default=None)
     """The hyperedges of now, where they change."""
+    layout: Layout | None = eqx.field(static=True, default=None)
+    """What observations hold, where they are images and numbers together."""
 
     @property
     def width(self) -> int:

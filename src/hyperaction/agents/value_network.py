@@ -17,6 +17,7 @@ from hyperaction.networks import (
     LogNetwork,
     QNetwork,
 )
+from hyperaction.networks.combined import Unpacked
 from hyperaction.networks.normalised import Normalised
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ def value_network(agent: QLearningAgent, key: PRNGKeyArray) -> AbstractQFunction
     network = _network(agent, key)
     if not agent.config.normalise_observations:
         return network
+    if agent.layout is not None:
+        raise SettingError(
+            f"`normalise_observations` is for vectors, not for observations with {agent.layout}"
+        )
     normalised = Normalised(network.state_network, agent.observation_shape)
     return eqx.tree_at(lambda network: network.state_network, network, normalised)
 
@@ -40,7 +45,7 @@ def _network(agent: QLearningAgent, key: PRNGKeyArray) -> AbstractQFunction:
         _check_maximiser(agent, mixed)
         return mixed
     state_key, network_key = jax.random.split(key)
-    state_network = config.network(agent.observation_shape, key=state_key)
+    state_network = _state_network(agent, state_key)
     way = config.maximise or None
     if mapping:
         return LogNetwork(
@@ -56,13 +61,22 @@ def _network(agent: QLearningAgent, key: PRNGKeyArray) -> AbstractQFunction:
     return ActionInNetwork(agent.hypergraph, state_network, width=width, way=way, key=network_key)
 
 
+def _state_network(agent: QLearningAgent, key: PRNGKeyArray) -> Any:
+    network, layout = agent.config.network, agent.layout
+    if layout is None:
+        return network(agent.observation_shape, key=key)
+    if hasattr(network, "of_layout"):
+        return network.of_layout(layout, key=key)
+    return Unpacked(network((layout.length,), key=key), layout)
+
+
 def _mixed(agent: QLearningAgent, key: PRNGKeyArray) -> AbstractValueNetwork:
     """A network whose values are mixed from hyperedges', or several."""
     state_key, network_key = jax.random.split(key)
     config, heads = agent.config, agent.config.heads
 
     def state_network(key: PRNGKeyArray) -> Any:
-        return config.network(agent.observation_shape, key=key)
+        return _state_network(agent, key)
 
     def critic(state_network: Any, key: PRNGKeyArray) -> QNetwork:
         return QNetwork(

@@ -19,8 +19,7 @@ from hyperaction.envs.guard import short, unguarded
 from hyperaction.envs.ids import names_code
 from hyperaction.envs.make import make_env
 from hyperaction.envs.names import are_numbers, from_env
-from hyperaction.envs.vector import Single
-from hyperaction.envs.wrapper import Factored
+from hyperaction.envs.statistics import freeze
 from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.networks import (
@@ -109,11 +108,12 @@ def play(
     *,
     env: str = "",
     trust: bool = False,
+    greedy: bool = False,
 ) -> list[Episode]:
-    """Plays the agent of a run as its evaluations do; `env` and `trust` as in `env_of`."""
+    """Plays the agent of a run as its evaluations do, or greedily; others as in `env_of`."""
     learner, _, make = _load(run, env, trust)
     with closing(make()) as made:
-        return learner.evaluate(made, episodes, seed, on_episode)
+        return learner.evaluate(made, episodes, seed, on_episode, greedy=greedy)
 
 
 def env_of(config: dict[str, Any], env: str = "", trust: bool = False) -> str:
@@ -210,7 +210,8 @@ class Step(NamedTuple):
 def play_greedily(learner: BaseAgent, env: Any, seed: int) -> Generator[Step, None, None]:
     """Steps of the greedy policy, episode after episode; closes the environment in the end."""
     policy = greedy_policy(learner)
-    single = Single(Factored(env, learner.actions, learner.constraints))
+    single = learner.evaluation_env(env)
+    freeze(single.env.env, learner.statistics)
     episode, number, total = 1, 0, 0.0
     try:
         single.reset(seed)

@@ -17,7 +17,7 @@ from hyperaction.runs.remote import to_read
 
 @dataclass(frozen=True)
 class EvaluateOptions(RunEnvironment):
-    """Play the trained agent of a run, almost greedily, as its evaluations did."""
+    """Play the trained agent of a run, as its evaluations did: almost greedily by default."""
 
     run: Annotated[Path, Positional("DIR")]
     """The directory of the run."""
@@ -25,6 +25,9 @@ class EvaluateOptions(RunEnvironment):
     """The number of episodes."""
     seed: int = 0
     """The seed of the environment and the policy."""
+
+    greedy: bool = False
+    """Take the best action always, without the random ones of --exploration.evaluation."""
 
     def __post_init__(self) -> None:
         check_ranges(self, episodes=(1, inf), seed=(0, inf))
@@ -48,8 +51,15 @@ def main(args: Sequence[str]) -> None:
         console.print(f"{count:>9} {episode.total:>10.1f} {episode.length:>9}", highlight=False)
 
     run = to_read(options.run)
-    seed, env = options.seed, options.env
-    episodes = play(run, options.episodes, seed, show, env=env, trust=options.trust)
+    episodes = play(
+        run,
+        options.episodes,
+        options.seed,
+        show,
+        env=options.env,
+        trust=options.trust,
+        greedy=options.greedy,
+    )
     totals = [episode.total for episode in episodes]
     mean = sum(totals) / len(totals)
     console.print(f"     mean {mean:>10.1f}    from {min(totals):.1f} to {max(totals):.1f}")

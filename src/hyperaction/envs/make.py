@@ -36,6 +36,7 @@ def make(
     roms: str = "",
     constraints: Any = (),
     no_action: NoAction = "stop",
+    plain_observations: bool = False,
     guard: Guard | None = None,
 ) -> Factored:
     """The environment of that id (or `module:Id`), its actions factored.
@@ -51,13 +52,14 @@ def make(
         roms: A directory with cartridges of Atari games, instead of ale-py's.
         constraints: What is allowed in every state, besides what the environment says.
         no_action: What to do where a mask leaves no action.
+        plain_observations: Whether observations are as agents of earlier versions take them.
         guard: What surrounds its calls; with one, its exceptions become faults.
     """
     env = make_env(name, max_episode_steps, guard, roms=roms)
     actions = actions_of(
         name, env, bins, action_shape, names=action_names, real_actions=real_actions
     )
-    return Factored(env, actions, constraints, no_action)
+    return Factored(env, actions, constraints, no_action, plain=plain_observations)
 
 
 def actions_of(
@@ -162,4 +164,11 @@ def make_vector(
         return make_one(guard).env
 
     stepped = SyncVectorEnv([make] * count, autoreset_mode=AutoresetMode.SAME_STEP)
-    return Vector(stepped, one.actions, one.frames, constraints=always, no_action=no_action)
+    return Vector(
+        stepped,
+        one.actions,
+        one.frames,
+        constraints=always,
+        no_action=no_action,
+        plain=one.plain,
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -232,7 +232,7 @@ class VectorMaskInInfo(VectorWrapper[Any, Any, Any]):
         return observation, reward, terminated, truncated, info
 
 
-def without_mask(observation: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+def without_mask(observation: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
     """An observation that has a mask, and the mask."""
     others = {name: each for name, each in observation.items() if name != KEY}
     return others, observation[KEY]

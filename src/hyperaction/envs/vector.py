@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import iterate
 from numpy.typing import NDArray
 
 from hyperaction.constraints import Constraints, Mask, NoAction
@@ -26,7 +25,9 @@ from hyperaction.envs.masks import (
     masks_of,
     report_unused,
 )
-from hyperaction.envs.wrapper import Factored, flat_dtype, flat_shape, flattened
+from hyperaction.envs.observations import Observations
+from hyperaction.envs.statistics import Statistics, load_statistics, merged, statistics_of
+from hyperaction.envs.wrapper import Factored
 
 Masks = Mask | None
 
@@ -47,6 +48,8 @@ class Environments(Protocol):
 
     num_envs: int
     actions: ActionMap
+    observations: Observations
+    """How observations become arrays."""
     observation_shape: tuple[int, ...]
     observation_dtype: type[np.generic]
     frames: int
@@ -68,12 +71,12 @@ class Environments(Protocol):
         """Takes one action in each; gives the true next observation, also where an episode ends."""
         ...
 
-    def flatten(self, observation: Any) -> NDArray[Any]:
-        """One observation as the environment gives it, ready for a network."""
+    def statistics(self) -> list[Statistics]:
+        """What the wrappers of each environment know, or those of all."""
         ...
 
-    def is_raw(self, observation: Any) -> bool:
-        """Whether this is one observation of a space that has to be flattened."""
+    def load_statistics(self, statistics: Sequence[Statistics]) -> None:
+        """Gives the wrappers what `statistics` gave; one for all if there is one."""
         ...
 
     def close(self) -> None:
@@ -88,7 +91,7 @@ class Single:
         self.env = env
         self.num_envs = 1
         self.actions, self.constraints = env.actions, env.masks.always
-        self.observation_shape = env.observation_shape
+        self.observations, self.observation_shape = env.observations, env.observation_shape
         self.observation_dtype, self.frames = env.observation_dtype, env.frames
         self._is_transition = np.ones(1, bool)
         spec = env.env.spec
@@ -127,13 +130,13 @@ class Single:
             self._is_transition,
         )
 
-    def flatten(self, observation: Any) -> NDArray[Any]:
-        """One observation as the environment gives it, ready for a network."""
-        return self.env.flatten(observation)
+    def statistics(self) -> list[Statistics]:
+        """What the wrappers know."""
+        return [statistics_of(self.env.env)]
 
-    def is_raw(self, observation: Any) -> bool:
-        """Whether this is one observation of a space that has to be flattened."""
-        return _is_raw(self.env.env.observation_space, observation)
+    def load_statistics(self, statistics: Sequence[Statistics]) -> None:
+        """Gives the wrappers what `statistics` gave."""
+        load_statistics(self.env.env, merged(statistics))
 
     def close(self) -> None:
         """Frees what the environment holds."""
@@ -151,19 +154,21 @@ class Vector:
         guard: Guard = unguarded,
         constraints: Any = (),
         no_action: NoAction = "stop",
+        *,
+        plain: bool = False,
     ) -> None:
         self.env = env = VectorMaskInInfo.of(env)
         self.constraints = constraints_of(env, actions, constraints)
         self._masks = MaskReader(actions, self.constraints, no_action)
         self._guard = guard
         space = env.single_observation_space
-        self.observation_dtype = flat_dtype(space)
-        is_image = self.observation_dtype is np.uint8 and len(space.shape or ()) >= 3
-        self.frames = int(is_image) if frames is None else frames
+        self.observations = Observations.of(space, str(env), plain=plain)
+        self.observation_shape = self.observations.shape
+        self.observation_dtype = self.observations.dtype
+        self.frames = self.observations.frames_in() if frames is None else frames
         self.episode_start: NDArray[np.uint8] | None = None
         self.num_envs = int(env.num_envs)
         self.actions = actions
-        self.observation_shape = flat_shape(space, str(env))
         self._mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
         self._ended = np.zeros(self.num_envs, bool)
         self.has_limit = False
@@ -201,13 +206,22 @@ class Vector:
         reward = np.asarray(reward, float)
         return Steps(observation, reward, terminated, truncated, mask, is_transition)
 
-    def flatten(self, observation: Any) -> NDArray[Any]:
-        """One observation as an environment gives it, ready for a network."""
-        return flattened(self.env.single_observation_space, observation)
+    def statistics(self) -> list[Statistics]:
+        """What the wrappers of each environment know, or those of all."""
+        return [statistics_of(env) for env in self._with_wrappers()]
 
-    def is_raw(self, observation: Any) -> bool:
-        """Whether this is one observation of a space that has to be flattened."""
-        return _is_raw(self.env.single_observation_space, observation)
+    def load_statistics(self, statistics: Sequence[Statistics]) -> None:
+        """Gives the wrappers what `statistics` gave; one for all if there is one."""
+        envs = self._with_wrappers()
+        each = statistics if len(statistics) == len(envs) else [merged(statistics)] * len(envs)
+        for env, known in zip(envs, each, strict=True):
+            load_statistics(env, known)
+
+    def _with_wrappers(self) -> list[Any]:
+        """The vector, or where it has no statistics itself, its environments if they are here."""
+        if statistics_of(self.env):
+            return [self.env]
+        return list(getattr(self.env.unwrapped, "envs", ())) or [self.env]
 
     def close(self) -> None:
         """Frees what the environments hold."""
@@ -217,25 +231,16 @@ class Vector:
         """The final observations of ended episodes, and the current ones of the others."""
         observation = self.observation.copy()
         for index in np.flatnonzero(ended):
-            observation[index] = self.flatten(info["final_obs"][index])
+            observation[index] = self.observations(info["final_obs"][index])
         return observation
 
     def _flat(self, observation: Any) -> NDArray[Any]:
-        if isinstance(self.env.single_observation_space, spaces.Box):
-            # A copy: vector environments may write the next observation into the same array.
-            flat = np.array(observation, self.observation_dtype)
-        else:
-            each = iterate(self.env.observation_space, observation)
-            flat = np.stack([self.flatten(one) for one in each])
+        flat = self.observations.batch(observation, self.num_envs)
         check_observation(flat, (self.num_envs, *self.observation_shape))
         return flat
 
     def _read(self, info: dict[str, Any]) -> Masks:
         return self._masks.read(masks_of(info, self.num_envs))
-
-
-def _is_raw(space: spaces.Space[Any], observation: Any) -> bool:
-    return not isinstance(space, spaces.Box) and space.contains(observation)
 
 
 def _where(chosen: NDArray[np.bool_], masks: Masks, otherwise: Masks) -> Masks:

@@ -1,6 +1,7 @@
 """Networks: from observations to the values of joint actions."""
 
 from hyperaction.networks.action_in import ActionInNetwork as ActionInNetwork
+from hyperaction.networks.combined import Combined as Combined
 from hyperaction.networks.ensemble import Ensemble as Ensemble
 from hyperaction.networks.logarithmic import LogMapping as LogMapping
 from hyperaction.networks.logarithmic import LogNetwork as LogNetwork

@@ -47,6 +47,14 @@ def _is_size(value: Any) -> bool:
     return _is_integer(value) and value > 0
 
 
+def _is_count(value: Any) -> bool:
+    return _is_integer(value, MAX_INTEGER) and value > 0
+
+
+def _is_start(value: Any) -> bool:
+    return _is_int(value) and abs(value) <= MAX_INTEGER
+
+
 def _is_key(value: Any) -> bool:
     return isinstance(value, str) or _is_int(value)
 
@@ -97,6 +105,7 @@ AGENT_SCHEMA: Schema = {
     "settings": TABLE,
     "actions": TABLE,
     "observation_shape": COUNTS,
+    "observations": TABLE._replace(optional=True),
     "step": COUNT,
 }
 """What the file of an agent says of itself."""
@@ -116,6 +125,16 @@ ACTION_SCHEMA: Schema = {
     "parts": Kind("a list of tables", lambda value: is_list(value, TABLE.fits), optional=True),
 }
 """How the file of an agent describes actions; which of these it has depends on their kind."""
+
+OBSERVATION_SCHEMA: Schema = {
+    "kind": TEXT,
+    "shape": COUNTS._replace(optional=True),
+    "sizes": Kind("integers above 0", lambda value: is_list(value, _is_count), optional=True),
+    "starts": Kind("integers", lambda value: is_list(value, _is_start), optional=True),
+    "keys": ACTION_SCHEMA["keys"],
+    "parts": ACTION_SCHEMA["parts"],
+}
+"""How it describes observations, or a part of them."""
 
 
 def is_list(value: Any, fits: Callable[[Any], bool]) -> bool:

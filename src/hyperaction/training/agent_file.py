@@ -17,15 +17,20 @@ from hyperaction.agents.presets import AgentName, restored
 from hyperaction.agents.structure import STRUCTURE_LIKE, Structure, check_size
 from hyperaction.constraints import Constraints
 from hyperaction.envs import action_maps
+from hyperaction.envs.observations import Observations
+from hyperaction.envs.statistics import FIELDS, Statistics
 from hyperaction.errors import SettingError
 from hyperaction.runs.directory import AGENT_FILE
 from hyperaction.runs.files import read_arrays, write_arrays
-from hyperaction.runs.schema import ACTION_SCHEMA, AGENT_SCHEMA, check
+from hyperaction.runs.schema import ACTION_SCHEMA, AGENT_SCHEMA, OBSERVATION_SCHEMA, check
 from hyperaction.runs.state import check_like
 from hyperaction.version import __version__
 
 PREFIX = "agent/"
 """Begins the names of an agent's arrays, beside those of a checkpoint's other parts."""
+
+STATISTICS = "env/statistics/now/"
+"""Begins the names of what the wrappers of its environment knew, as in a checkpoint."""
 
 
 class AgentFile(NamedTuple):
@@ -41,6 +46,10 @@ class AgentFile(NamedTuple):
     """The hyperedges, where they change while it learns."""
     constraints: Constraints | None = None
     """What is allowed in every state."""
+    observations: Observations | None = None
+    """How observations become arrays; files of earlier versions do not say."""
+    statistics: Statistics | None = None
+    """What the wrappers of its environment knew."""
 
     def about(self) -> dict[str, Any]:
         """What the agent is, ready for JSON: all but its arrays."""
@@ -49,6 +58,8 @@ class AgentFile(NamedTuple):
             changes["structure"] = self.structure.as_dict()
         if self.constraints is not None and self.constraints.always:
             changes["constraints"] = self.constraints.described()
+        if self.observations is not None:
+            changes["observations"] = self.observations.described()
         return {
             "hyperaction": __version__,
             "agent": self.name,
@@ -63,6 +74,8 @@ class AgentFile(NamedTuple):
 def save(path: Path, agent: AgentFile) -> None:
     """Writes an agent, whole or not at all."""
     arrays = {f"{PREFIX}{name}": array for name, array in agent.arrays.items()}
+    for name, known in (agent.statistics or {}).items():
+        arrays |= {f"{STATISTICS}{name}/{field}": array for field, array in known.items()}
     write_arrays(path, arrays, agent.about())
 
 
@@ -94,6 +107,8 @@ def load(path: Path, own: Mapping[str, Any] | None = None) -> AgentFile:
             own_arrays,
             structure,
             Constraints.restored(actions.sizes, about.get("constraints", ())),
+            _observations(about),
+            _statistics(arrays),
         )
     except SettingError as error:
         raise SettingError(f"{file} cannot be read: {error.template}") from None
@@ -114,6 +129,33 @@ def _actions(about: dict[str, Any]) -> action_maps.ActionMap:
         if last.dtype.kind not in "biuf":
             raise ValueError(f"its actions are {last.dtype}, not numbers")
     return actions
+
+
+def _observations(about: dict[str, Any]) -> Observations | None:
+    """The observations that were described, if they have the shape that the agent takes."""
+    if "observations" not in about:
+        return None
+    unchecked = [about["observations"]]
+    while unchecked:
+        unchecked += check(unchecked.pop(), OBSERVATION_SCHEMA).get("parts", ())
+    observations = Observations.restored(about["observations"])
+    if list(observations.shape) != about["observation_shape"]:
+        raise ValueError(f"it describes observations of shape {observations.shape}")
+    return observations
+
+
+def _statistics(arrays: dict[str, NDArray[Any]]) -> Statistics:
+    """What the wrappers of the environment knew."""
+    known: Statistics = {}
+    for path, array in arrays.items():
+        if path.startswith(STATISTICS):
+            name, _, field = path.removeprefix(STATISTICS).rpartition("/")
+            known.setdefault(name, {})[field] = array
+    for name, each in known.items():
+        is_whole = set(each) == set(FIELDS) and each["count"].shape == ()
+        if not is_whole or any(array.dtype.kind != "f" for array in each.values()):
+            raise ValueError(f"the statistics {name} are not whole")
+    return known
 
 
 def _structure(about: dict[str, Any]) -> Structure | None:

@@ -26,9 +26,8 @@ def _largest(agent: Any, sizes: Sequence[int]) -> Any:
     if structure is None:
         return agent
     edges = dict.fromkeys((*structure.edges, *agent.config.hypergraph(sizes).edges))
-    return agent.config.build(
-        sizes, agent.observation_shape, structure._replace(edges=tuple(edges))
-    )
+    largest = structure._replace(edges=tuple(edges))
+    return agent.config.build(sizes, agent.observation_shape, largest, agent.layout)
 
 
 def assemble(
@@ -43,9 +42,10 @@ def assemble(
         env: The environment.
         structure: The hyperedges that a stored agent had, where they change.
     """
-    agent = config.build(env.actions.sizes, env.observation_shape, structure)
+    sizes, layout = env.actions.sizes, env.observations.layout
+    agent = config.build(sizes, env.observation_shape, structure, layout)
     # The network must fit the observations.
-    state = jax.eval_shape(_largest(agent, env.actions.sizes).init, jax.random.key(0))
+    state = jax.eval_shape(_largest(agent, sizes).init, jax.random.key(0))
     check_exploration(config, env, state.online)
     check_agent_fits([(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state)])
     return agent, check_fits(config, env, agent.action_length)

@@ -106,6 +106,8 @@ class TrainConfig:
     mask."""
     action_names: tuple[str, ...] = ()
     """The names of the vertices, instead of the environment's."""
+    plain_observations: bool = field(default=False, metadata={"hidden": True})
+    """Whether observations are as in earlier versions, one of which began the run."""
 
     def __post_init__(self) -> None:
         ones = dict.fromkeys(("steps", "phase_steps", "num_envs"), 1)
@@ -158,6 +160,7 @@ class TrainConfig:
             roms=self.roms,
             constraints=[parsed(text) for text in self.constraints],
             no_action=self.no_action,
+            plain_observations=self.plain_observations,
             guard=guard,
         )
 
@@ -210,7 +213,7 @@ def _constraint_text(given: str) -> str:
 
 NOT_IN_CONFIG = (
     "config", "rank", "out", "fresh", "loggers", "env_timeout", "checkpoint_steps", "roms",
-    "action_names",
+    "action_names", "plain_observations",
 )  # fmt: skip
 """Options that are not stored with a run, as they change nothing in its results; and cartridges and
 names of vertices, which are stored where there are any."""

@@ -23,12 +23,25 @@ def never() -> bool:
 
 
 class Evaluator:
-    """Plays episodes in an environment of its own, which is made again for every evaluation."""
+    """Plays episodes in an environment of its own, which is made again for every evaluation.
+
+    Args:
+        agent: The agent.
+        compiled: Its functions, compiled.
+        make_env: Makes the environment.
+        greedy: Takes the best action always, whatever the exploration does in evaluations.
+    """
 
     def __init__(
-        self, agent: Agent, compiled: Compiled, make_env: Callable[[], Environments]
+        self,
+        agent: Agent,
+        compiled: Compiled,
+        make_env: Callable[[], Environments],
+        *,
+        greedy: bool = False,
     ) -> None:
         self.agent, self.compiled, self.make_env = agent, compiled, make_env
+        self._is_greedy = greedy
 
     def use(self, agent: Agent, compiled: Compiled) -> None:
         """Evaluates this agent from now on."""
@@ -65,15 +78,15 @@ class Evaluator:
         should_stop: Callable[[], bool] = never,
         max_episode_steps: int | None = None,
     ) -> Episode | None:
-        """One episode of the exploration's evaluation policy; nothing if it is stopped before."""
+        """One episode of the evaluation policy; nothing if it is stopped before."""
         env, total, length = self.env, 0.0, 0
 
         def greedy() -> NDArray[Any]:
-            inputs = self.explorer.evaluation_inputs()
+            inputs = None if self._is_greedy else self.explorer.evaluation_inputs()
             return np.asarray(self.compiled.act(state, env.observation, env.mask, inputs))
 
         while not should_stop():
-            actions = self.explorer.evaluate(env.mask, greedy)
+            actions = greedy() if self._is_greedy else self.explorer.evaluate(env.mask, greedy)
             result = env.step(check_actions(actions, self.agent, env.mask))
             total += float(result.reward[0])
             length += 1

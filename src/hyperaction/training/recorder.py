@@ -104,6 +104,7 @@ class Recorder(Callback):
             {},
             getattr(agent, "structure", None),
             env.constraints,
+            env.observations,
         ).about()
         if trainer.changes:
             about_vertices = {"sizes": list(env.actions.sizes), "changes": trainer.changes}

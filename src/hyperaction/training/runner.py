@@ -6,18 +6,22 @@ import gc
 import os
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hyperaction.envs.guard import EnvironmentFaultError
 from hyperaction.envs.names import in_words
+from hyperaction.envs.statistics import not_carried
 from hyperaction.errors import SettingError
-from hyperaction.runs.directory import Run, has_results
+from hyperaction.runs.directory import AGENT_FILE, Run, has_results
+from hyperaction.runs.files import read_about
 from hyperaction.runs.remote import Mirror, cache_folder, url_of
 from hyperaction.training.config import TrainConfig
 from hyperaction.training.watchdog import Watchdog
 
 if TYPE_CHECKING:
+    from hyperaction.envs.wrapper import Factored
     from hyperaction.training.compiled import Agent
     from hyperaction.training.recorder import OnProgress
 
@@ -60,9 +64,20 @@ def run(
     with ExitStack() as held:
         watchdog = held.enter_context(Watchdog(config.env_timeout, late))
         env = config.make_env(watchdog)
+        if not config.fresh and _is_encoded_otherwise(config.out, env):
+            config = replace(config, plain_observations=True)
+            env.close()
+            env = config.make_env(watchdog)
         config = config.with_env_edges(env)
         if named := in_words(env.actions.names):
             on_message(f"vertices: {named}")
+        if env.observations.layout is not None:
+            on_message(f"observations: {env.observations.layout}")
+        if lost := not_carried(env.env):
+            on_message(
+                f"the statistics {', '.join(lost)} begin anew at every phase and evaluation: only "
+                f"those with a mean, var and count can be carried over"
+            )
         hypergraph = config.agent_config.hypergraph(env.sizes)
         if hypergraph is not None and hypergraph.num_edges > MANY_EDGES:
             on_message(
@@ -102,6 +117,12 @@ def run(
         session.train(directory, mirror.push if mirror else lambda: None)
     if mirror is not None:
         mirror.push()
+
+
+def _is_encoded_otherwise(out: Path, env: Factored) -> bool:
+    """Whether the agent of a run takes other observations, as those of earlier versions may."""
+    about = read_about(out / AGENT_FILE)  # None where there is no agent yet.
+    return isinstance(about, dict) and about.get("observations") != env.observations.described()
 
 
 def _withdraw(mirror: Mirror) -> None:

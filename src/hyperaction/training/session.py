@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from hyperaction.envs.guard import EnvironmentFaultError, Guard
+from hyperaction.envs.statistics import freeze, merged
 from hyperaction.envs.vector import Environments, Single
 from hyperaction.errors import for_command_line
 from hyperaction.runs.checkpoints import Checkpoints
@@ -49,9 +51,11 @@ class Session:
         """New environments to train in."""
         return self.config.make_envs(self.guard)
 
-    def make_evaluation_env(self) -> Environments:
-        """A new environment to evaluate in."""
-        return Single(self.config.make_env(self.guard))
+    def make_evaluation_env(self, trainer: Trainer) -> Environments:
+        """A new environment to evaluate in; its wrappers know what those of training do."""
+        env = self.config.make_env(self.guard)
+        freeze(env.env, merged(trainer.env.statistics()))
+        return Single(env)
 
     def train(self, run: Run, on_saved: Callable[[], None]) -> None:
         """Trains in a run's directory; `on_saved` is called after every checkpoint."""
@@ -100,7 +104,8 @@ class Session:
 
     def _train(self, trainer: Trainer, recorder: Recorder) -> None:
         config = self.config
-        evaluator = Evaluator(trainer.agent, trainer.compiled, self.make_evaluation_env)
+        make_env = partial(self.make_evaluation_env, trainer)
+        evaluator = Evaluator(trainer.agent, trainer.compiled, make_env)
         reporter = ProgressReporter(recorder.run, config.steps, self.on_progress)
         if warning := few_updates(trainer, config.steps):
             self.on_message(f"warning: {for_command_line(warning)}")

@@ -6,6 +6,7 @@ When they are due, what moves with them, and what a checkpoint stores of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -62,7 +63,7 @@ def _grow_if_due(trainer: Trainer, ended: Sequence[Episode]) -> None:
         online, target = (interpolated(network, grid) for network in _networks(state))
         state = state._replace(online=online, target=target)
     structure = agent.structure._replace(level=level + 1)
-    new = QLearningAgent(agent.config, agent.hypergraph, agent.observation_shape, structure)
+    new = replace(agent, structure=structure)
     trainer.replace_agent(new, state)
     trainer.returns = []
     message = f"{grow.levels[level + 1]} sub-actions per dimension instead of {grow.levels[level]}"
@@ -116,7 +117,7 @@ def changed(
         for network in networks
     )
     optimiser = _optimiser_state(agent.config.optimiser, state.optimiser, online)
-    new = QLearningAgent(agent.config, hypergraph, agent.observation_shape, structure)
+    new = replace(agent, hypergraph=hypergraph, structure=structure)
     return new, state._replace(online=online, target=target, optimiser=optimiser)
 
 
@@ -198,7 +199,8 @@ def adopt(trainer: Trainer, state: Any) -> None:
     trainer.changes, trainer.returns = list(stored["changes"]), list(stored["returns"])
     if structure == agent.structure:
         return
-    new = agent.config.build(agent.hypergraph.sizes, agent.observation_shape, structure)
+    sizes, shape = agent.hypergraph.sizes, agent.observation_shape
+    new = agent.config.build(sizes, shape, structure, agent.layout)
     template = jax.eval_shape(new.init, jax.random.key(0))
     zeros = jax.tree.map(lambda leaf: jax.numpy.zeros(leaf.shape, leaf.dtype), template)
     trainer.replace_agent(new, zeros)

@@ -13,6 +13,7 @@ from hyperaction.agents.structure import Structure
 from hyperaction.agents.targets import TARGETS, Copy
 from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
+from hyperaction.layout import Layout
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class AgentConfig(ABC):
         sizes: Sequence[int],
         observation_shape: tuple[int, ...],
         structure: Structure | None = None,
+        layout: Layout | None = None,
     ) -> Any:
         """The agent for an action space and observations; with other hyperedges if so stored."""
 

@@ -12,6 +12,7 @@ from hyperaction.agents.parts import check, check_sizes, part
 from hyperaction.agents.structure import Structure
 from hyperaction.agents.targets import TARGETS, Polyak
 from hyperaction.errors import SettingError
+from hyperaction.layout import Layout
 
 if TYPE_CHECKING:
     from hyperaction.agents.ddpg import DDPGAgent
@@ -57,8 +58,9 @@ class DDPGConfig(AgentConfig):
         sizes: Sequence[int],
         observation_shape: tuple[int, ...],
         structure: Structure | None = None,
+        layout: Layout | None = None,
     ) -> DDPGAgent:
         """The agent for an action space and observations."""
         from hyperaction.agents.ddpg import DDPGAgent
 
-        return DDPGAgent(self, len(sizes), observation_shape)
+        return DDPGAgent(self, len(sizes), observation_shape, layout)

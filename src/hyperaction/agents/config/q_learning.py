@@ -16,6 +16,7 @@ from hyperaction.agents.state_networks import NETWORKS, MLPNetwork
 from hyperaction.agents.structure import STRUCTURES, Auto, Fixed, Structure, name_of
 from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
+from hyperaction.layout import Layout
 
 if TYPE_CHECKING:
     from hyperaction.agents.q_learning import QLearningAgent
@@ -186,6 +187,7 @@ class QLearningConfig(AgentConfig):
         sizes: Sequence[int],
         observation_shape: tuple[int, ...],
         structure: Structure | None = None,
+        layout: Layout | None = None,
     ) -> QLearningAgent:
         """The agent for an action space and observations; with other hyperedges if so stored."""
         from hyperaction.agents.q_learning import QLearningAgent
@@ -194,10 +196,10 @@ class QLearningConfig(AgentConfig):
         if not self.structure.changes and not self.grow.changes:
             if structure is not None:
                 raise ValueError("its hyperedges changed, which its settings do not allow")
-            return QLearningAgent(self, hypergraph, observation_shape)
+            return QLearningAgent(self, hypergraph, observation_shape, layout=layout)
         if structure is None:
             structure = Structure(self.structure.first(hypergraph), self.heads.width_of(hypergraph))
         if structure.level and structure.level >= len(self.grow.levels):
             raise ValueError(f"there is no level {structure.level}")
         now = Hypergraph(hypergraph.sizes, structure.edges)
-        return QLearningAgent(self, now, observation_shape, structure)
+        return QLearningAgent(self, now, observation_shape, structure, layout)
