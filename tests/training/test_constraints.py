@@ -53,7 +53,7 @@ class Farmed(gymnasium.Env):
         return observation, float(action["fire"]), False, self.count == 5, info
 
 
-gymnasium.register("Farmed-v0", Farmed)
+gymnasium.register("Farmed-v0", lambda **options: Farmed(**options))
 
 AGENTS = {
     "hgqn": {"rank": 1},
