@@ -11,6 +11,7 @@ from hyperaction.agents.exploration import EpsilonGreedy
 from hyperaction.agents.parts import to_dict
 from hyperaction.agents.state_networks import MLPNetwork
 from hyperaction.api import BDQN, DDPG, DQN, HGQN
+from hyperaction.cli import main
 from hyperaction.errors import SettingError
 from hyperaction.training.callbacks import Callback
 from tests.training.envs import TINY, Aiming, Climbing, Counting
@@ -111,6 +112,52 @@ def test_learning_warns_where_it_makes_few_updates_or_none(steps, message):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         agent.learn(100)
+
+
+def test_the_best_action_has_the_largest_value():
+    agent = HGQN(Climbing(), **TINY, rank=2).learn(40)
+    every = np.indices((3, 3)).reshape(2, -1).T
+    for context in (np.float32([1.0]), np.float32([-1.0])):
+        values = agent.q_value(np.tile(context, (9, 1)), every)
+        np.testing.assert_array_equal(every[values.argmax()], agent.act(context))
+        np.testing.assert_allclose(agent.q_value(context, every[4]), values[4], rtol=1e-5)
+    with pytest.raises(ValueError, match="sub-action 3 of vertex 1 is out of range"):
+        agent.q_value(context, [0, 3])
+    with pytest.raises(SettingError, match="action has 9 rows for 1 observations"):
+        agent.q_value(context, every)
+
+
+def test_an_agent_learns_on_in_another_environment(tmp_path):
+    agent = HGQN(Counting(), **TINY).learn(20)
+    before = agent.act([3.0])
+    agent.set_env(Counting(length=7))
+    assert (agent.act([3.0]) == before).all()
+    assert agent.learn(20).step == 40
+    agent.save(tmp_path / "agent.safetensors")
+    loaded = HGQN.load(tmp_path / "agent.safetensors").set_env(Counting())
+    assert loaded.learn(5).step == 45
+    with pytest.raises(ValueError, match="actions are not those of the environment"):
+        agent.set_env(Climbing())
+
+
+def test_an_agent_says_what_it_is():
+    text = repr(HGQN(Counting(), **TINY, rank=2))
+    assert text.startswith("HGQN(observations (1,), sub-actions 2 x 2, rank 2, 3 hyperedges, ")
+    assert text.endswith(" weights, step 0)")
+    assert "2 real actions" in repr(DDPG(Aiming(), hidden=(8, 8)))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [("gamma", "discount"), ("lr", "learning_rate"), ("net_arch", "hidden"),
+     ("train_freq", "train_frequency"), ("exploration_final_eps", "exploration.final")],
+)  # fmt: skip
+def test_names_of_other_libraries_are_understood_with_a_hint(theirs, ours, capsys):
+    with pytest.raises(SettingError, match=f"'{theirs}'; it is called '{ours}' here"):
+        HGQN(Counting(), **{theirs: 1})
+    flag = f"--{theirs.replace('_', '-')}"
+    assert main(["train", "CartPole-v1", flag, "1"]) != 0
+    assert f"it is called --{ours.replace('_', '-')} here" in capsys.readouterr().err
 
 
 def test_numbers_of_numpy_are_settings():

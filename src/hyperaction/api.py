@@ -31,6 +31,7 @@ from hyperaction.envs.statistics import Statistics, frozen, merged
 from hyperaction.envs.vector import Environments, Single, Vector
 from hyperaction.envs.wrapper import Factored
 from hyperaction.errors import SettingError
+from hyperaction.hypergraph import Hypergraph
 from hyperaction.runs.loggers import Logger
 from hyperaction.training.agent_file import AgentFile, arrays_of, filled, load, save
 from hyperaction.training.assembly import assemble
@@ -157,6 +158,36 @@ class BaseAgent:
     def _flat_state(self) -> FlatState:
         return self._loaded_state if self.trainer is None else self.trainer.state
 
+    def set_env(self, env: AnyEnv, *, seed: int = 0) -> Self:
+        """Learns on in another environment with the same spaces; replay fills up again first.
+
+        Args:
+            env: The environment, a vector of them, or an id.
+            seed: Where the random numbers of the new environment come from.
+        """
+        raw = make_env(env) if isinstance(env, str) else env
+        envs = _environments(raw, self.actions, self.constraints)
+        self._check_fits(envs, _action_space(raw))
+        tree, step = self.state, self.step
+        self._begin(envs, self.config, seed, getattr(self.agent, "structure", None))
+        assert self.trainer is not None
+        self.trainer.continue_from(tree, step)
+        return self
+
+    def __repr__(self) -> str:
+        weights = sum(leaf.size for leaf in jax.tree.leaves(self.state.online))
+        hypergraph = getattr(self.agent, "hypergraph", None)
+        sizes = " x ".join(map(str, self.actions.sizes))
+        what = (
+            f"{len(self.actions.sizes)} real actions"
+            if hypergraph is None
+            else f"sub-actions {sizes}, rank {hypergraph.rank}, {hypergraph.num_edges} hyperedges"
+        )
+        return (
+            f"{type(self).__name__}(observations {self.observation_shape}, {what}, "
+            f"{weights:,} weights, step {self.step:,})"
+        )
+
     def learn(
         self,
         steps: int,
@@ -232,6 +263,24 @@ class BaseAgent:
         )
         check_actions(chosen, self.agent, masks)
         return self._as_env_actions(chosen, single), state
+
+    def q_value(self, observation: Any, action: Any) -> NDArray[np.float32]:
+        """The value of an action, one sub-action per vertex; for a batch, of each observation's.
+
+        Args:
+            observation: As the environment gives it.
+            action: Integers, `[vertices]` or one row for each observation.
+        """
+        if self.config.continuous:
+            raise ValueError(f"{self.name} values real actions; q_value is for sub-actions")
+        batch, single = self._observations(self._without_mask(observation, None)[0])
+        rows = np.asarray(action)
+        rows = rows[None] if rows.ndim == 1 else rows
+        Hypergraph.of_orders(self.actions.sizes, [1]).indices(rows)  # Raises for what is no action.
+        if len(rows) != len(batch):
+            raise SettingError(f"`action` has {len(rows)} rows for {len(batch)} observations")
+        values = np.asarray(_values(self.state.online, batch, rows.astype(np.int32)))
+        return values[0] if single else values
 
     def act(self, observation: Any, mask: Any = None) -> Any:
         """The greedy action, as the environment takes it; for a batch of observations, each one's.
@@ -489,6 +538,11 @@ def _count(name: str, value: Any, least: int = 1) -> int:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
         raise SettingError(f"`{name}` must be a whole number, at least {least}, not {value!r}")
     return int(value)
+
+
+@jax.jit
+def _values(network: Any, observations: Any, actions: Any) -> Any:
+    return jax.vmap(network)(observations, actions)
 
 
 def _id_of(env: AnyEnv) -> str:

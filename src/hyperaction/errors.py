@@ -39,6 +39,38 @@ def option(setting: str) -> str:
     return f"--{setting.replace('_', '-')}"
 
 
+ELSEWHERE = {
+    "gamma": "discount",
+    "lr": "learning_rate",
+    "tau": "target.rate",
+    "train_freq": "train_frequency",
+    "n_steps": "n_step",
+    "net_arch": "hidden",
+    "replay_size": "buffer_size",
+    "start_timesteps": "learning_starts",
+    "total_timesteps": "steps",
+    "timesteps": "steps",
+    "epsilon": "exploration.epsilon",
+    "exploration_fraction": "exploration.decay_steps",
+    "exploration_final_eps": "exploration.final",
+    "end_e": "exploration.final",
+    "target_update_interval": "target.interval",
+    "target_network_frequency": "target.interval",
+    "max_grad_norm": "gradient_clip",
+    "n_envs": "num_envs",
+    "eval_freq": "phase_steps",
+    "double_q": "objective.double",
+}
+"""Settings as other libraries call them, and here."""
+
+
+def called_elsewhere(name: str, known: Iterable[str]) -> str:
+    """The known setting that other libraries call so, as an argument or an option; else empty."""
+    here = ELSEWHERE.get(name.lstrip("-").replace("-", "_"), "")
+    names = [option(here), option(here.rsplit(".", 1)[-1]), here, here.rsplit(".", 1)[-1]]
+    return next((each for each in names if here and each in set(known)), "")
+
+
 def unknown(kind: str, name: object, names: Iterable[str], otherwise: str = "") -> str:
     """The message for an unknown name: the most similar known name, or else all of them.
 
@@ -49,6 +81,8 @@ def unknown(kind: str, name: object, names: Iterable[str], otherwise: str = "") 
         otherwise: Shown instead of all names if none is similar.
     """
     known = list(names)
+    if here := called_elsewhere(str(name), known):
+        return f"unknown {kind} '{name}'; it is called '{here}' here"
     similar = known if len(known) == 1 else difflib.get_close_matches(str(name), known, n=1)
     if similar:
         hint = f"did you mean '{similar[0]}'?"
