@@ -39,7 +39,15 @@ def exact_table(rows: Rows) -> Table:
     """Exact maxima relative to the forward pass."""
     grid = Table(title="The exact maximum of a batch, on one core", title_justify="left")
     grid.add_column("case", no_wrap=True)
-    for heading in ("forward passes", "in pure JAX", "us per state", "x toulbar2", "of limit"):
+    headings = (
+        "forward passes",
+        "in pure JAX",
+        "us per state",
+        "planned",
+        "x toulbar2",
+        "of limit",
+    )
+    for heading in headings:
         grid.add_column(heading, justify="right")
     for row in rows:
         peer, share = row.get("times pytoulbar2"), row.get("share of limit")
@@ -48,6 +56,7 @@ def exact_table(rows: Rows) -> Table:
             f"{row['forward passes']:.2f}",
             f"{row['in pure JAX']:.2f}",
             f"{row['microseconds per state']:.2f}",
+            f"{row['planned']:.2f}",
             "" if peer is None else f"{peer:.0f}",
             "" if share is None else f"{share:.0%}",
         )
@@ -79,7 +88,7 @@ def large_table(rows: Rows) -> Table:
     )
     for heading in ("case", "tables", "way"):
         grid.add_column(heading, no_wrap=True)
-    for heading in ("passes", "us per state", "reached", "loss", "gap", "proven"):
+    for heading in ("passes", "us per state", "planned", "reached", "loss", "gap", "proven"):
         grid.add_column(heading, justify="right")
     for row in rows:
         grid.add_row(
@@ -88,6 +97,7 @@ def large_table(rows: Rows) -> Table:
             row["way"],
             f"{row['forward passes']:.1f}",
             f"{row['microseconds per state']:.0f}",
+            "" if row["planned"] is None else f"{row['planned']:.0f}",
             f"{row['share reached']:.1%}",
             f"{row['largest loss']:.3%}",
             "" if row["way"] == "ascent" else f"{row['mean gap']:.1%}",
