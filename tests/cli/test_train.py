@@ -1,8 +1,8 @@
 """The command train, from its first line to its last."""
 
 import json
-import re
 import os
+import re
 import subprocess
 import sys
 

@@ -2,6 +2,7 @@
 
 import math
 from itertools import combinations, permutations
+from typing import ClassVar
 
 import jax
 import pytest
@@ -52,8 +53,8 @@ def test_a_larger_budget_buys_exactness():
     assert maximiser(hypergraph, budget=1.0).exact
     assert not maximiser(hypergraph, budget=1e-3).exact
     assert "more than the budget of 1 ms per state" in maximiser(hypergraph, budget=1e-3).explain()
-    with pytest.raises(ValueError, match="`budget` is -1; it must be at least 0 seconds"):
-        maximiser(hypergraph, budget=-1)
+    with pytest.raises(ValueError, match="it must be at least 0 seconds"):
+        maximiser(hypergraph, budget=-1.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -61,7 +62,8 @@ def test_a_larger_budget_buys_exactness():
 def test_no_budget_buys_less_exactness_for_more_time(rank, kind):
     for vertices in (4, 6, 8):
         hypergraph = Hypergraph.complete((5,) * vertices, rank)
-        exact, ascent = plan(hypergraph, kind=kind, budget=0.0), plan(hypergraph, "ascent", kind)
+        exact = plan(hypergraph, kind=kind, budget=0.0)
+        ascent = plan(hypergraph, kind=kind, way="ascent")
         assert exact.exact
         assert exact.seconds <= ASCENT_WORTH * ascent.seconds
 
@@ -100,8 +102,11 @@ def test_a_batch_takes_no_less_than_a_smaller_one_and_budgets_allow_what_they_ho
 class Sweeping(AbstractWay):
     """A way by its cost alone."""
 
-    name = "sweeping"
-    exact = True
+    name: ClassVar[str] = "sweeping"
+
+    @property
+    def exact(self):
+        return True
 
     def solve(self, problem):
         raise NotImplementedError
