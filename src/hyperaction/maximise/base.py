@@ -109,6 +109,8 @@ class AbstractWay(eqx.Module):
     """About how many adds it takes per state."""
     rate: ClassVar[Rate] = Rate(1.0)
     """How long an add takes."""
+    proves: ClassVar[bool] = False
+    """Whether it may prove an answer best without being exact."""
 
     def seconds(self, states: int) -> float:
         """About how long a batch of so many states takes, by a fixed model."""

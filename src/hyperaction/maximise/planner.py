@@ -152,9 +152,10 @@ class _Planner(AbstractPlanner):
             return self.enumeration(extended), (
                 "the constraints leave joint actions that are few enough to list"
             )
+        proof = "; it stops where a bound proves its answer" if ascent.proves else ""
         return ascent, (
             f"exact elimination would take more than the budget of {within}, or more memory than "
-            f"there is"
+            f"there is{proof}"
         )
 
     def _mixed(self, adds: float) -> float:

@@ -61,6 +61,7 @@ class Tabu(AbstractWay):
 
     name: ClassVar[str] = "ascent"
     rate: ClassVar[Rate] = SEARCH_RATE
+    proves: ClassVar[bool] = True
     steps: int = eqx.field(static=True)
 
     @property
@@ -79,6 +80,7 @@ class BranchAndBound(AbstractWay):
 
     name: ClassVar[str] = "branch-and-bound"
     rate: ClassVar[Rate] = SEARCH_RATE
+    proves: ClassVar[bool] = True
     steps: int = eqx.field(static=True)
     nodes: int = eqx.field(static=True)
 
