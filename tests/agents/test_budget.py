@@ -34,6 +34,12 @@ def test_the_papers_domains_are_planned_as_without_a_budget(domain, has_kernel, 
         assert planned(vertices, observation, rank, preset="modern").way == best.way
 
 
+@pytest.mark.parametrize("agent", ["dqn", "rainbow"])
+def test_agents_of_one_hyperedge_stay_exact(agent):
+    for vertices, observation in PAPER.values():
+        assert planned(vertices, observation, None, agent=agent).exact
+
+
 @pytest.mark.skipif(not HAS_KERNEL, reason="plans are of the kernels' times")
 def test_exact_ways_that_would_take_many_training_steps_are_not_taken_unless_asked_for():
     connector = {"vertices": 10, "observation": 100, "rank": 2}

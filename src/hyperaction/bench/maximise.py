@@ -258,6 +258,7 @@ def _growth(settings: BenchMaximise) -> list[Row]:
                     "series": name,
                     "x": x,
                     "joint actions": hypergraph.num_actions,
+                    "way": best.name,
                     "cost": best.cost,
                     "planned": 1e6 * best.way.seconds(settings.states) / settings.states,
                     "microseconds per state": 1e6 * seconds / settings.states,

@@ -31,6 +31,7 @@ def main(settings: BenchMaximise, console: Console) -> None:
     console.print(exact_table(rows["exact"]))
     console.print(soft_table(rows["soft"]))
     console.print(large_table(rows["large"]))
+    console.print(planned_table(rows))
     console.print(kernels_sentence(in_use), highlight=False)
     console.print(f"Written: {file} {figure} {widths}", soft_wrap=True)
 
@@ -39,15 +40,7 @@ def exact_table(rows: Rows) -> Table:
     """Exact maxima relative to the forward pass."""
     grid = Table(title="The exact maximum of a batch, on one core", title_justify="left")
     grid.add_column("case", no_wrap=True)
-    headings = (
-        "forward passes",
-        "in pure JAX",
-        "us per state",
-        "planned",
-        "x toulbar2",
-        "of limit",
-    )
-    for heading in headings:
+    for heading in ("forward passes", "in pure JAX", "us per state", "x toulbar2", "of limit"):
         grid.add_column(heading, justify="right")
     for row in rows:
         peer, share = row.get("times pytoulbar2"), row.get("share of limit")
@@ -56,11 +49,32 @@ def exact_table(rows: Rows) -> Table:
             f"{row['forward passes']:.2f}",
             f"{row['in pure JAX']:.2f}",
             f"{row['microseconds per state']:.2f}",
-            f"{row['planned']:.2f}",
             "" if peer is None else f"{peer:.0f}",
             "" if share is None else f"{share:.0%}",
         )
     return grid
+
+
+def planned_table(rows: dict[str, Rows]) -> Table:
+    """What the planner reckons with beside what was measured."""
+    grid = Table(title="Microseconds per state, planned and measured", title_justify="left")
+    grid.add_column("case", no_wrap=True)
+    for heading in ("way", "planned", "measured"):
+        grid.add_column(heading, justify="right")
+    for kind in ("exact", "large", "growth", "width"):
+        for row in rows[kind]:
+            if row["planned"] is not None:
+                measured = f"{row['microseconds per state']:.3g}"
+                grid.add_row(_named(row), row["way"], f"{row['planned']:.3g}", measured)
+    return grid
+
+
+def _named(row: dict[str, Any]) -> str:
+    if "case" in row:
+        return f"{row['case']}, {row['tables']}" if "tables" in row else str(row["case"])
+    if "series" in row:
+        return f"{row['series']}: {row['x']}"
+    return f"38 x {row['sub-actions']}, width {row['width']}"
 
 
 def soft_table(rows: Rows) -> Table:
@@ -88,7 +102,7 @@ def large_table(rows: Rows) -> Table:
     )
     for heading in ("case", "tables", "way"):
         grid.add_column(heading, no_wrap=True)
-    for heading in ("passes", "us per state", "planned", "reached", "loss", "gap", "proven"):
+    for heading in ("passes", "us per state", "reached", "loss", "gap", "proven"):
         grid.add_column(heading, justify="right")
     for row in rows:
         grid.add_row(
@@ -97,7 +111,6 @@ def large_table(rows: Rows) -> Table:
             row["way"],
             f"{row['forward passes']:.1f}",
             f"{row['microseconds per state']:.0f}",
-            "" if row["planned"] is None else f"{row['planned']:.0f}",
             f"{row['share reached']:.1%}",
             f"{row['largest loss']:.3%}",
             "" if row["way"] == "ascent" else f"{row['mean gap']:.1%}",

@@ -63,6 +63,7 @@ def measure(settings: BenchMaximise) -> list[dict[str, Any]]:
                 {
                     "sub-actions": sub_actions,
                     "width": best.width,
+                    "way": best.name,
                     "cost": best.cost,
                     "planned": 1e6 * best.way.seconds(settings.states) / settings.states,
                     "microseconds per state": 1e6 * seconds / settings.states,

@@ -39,6 +39,9 @@ REUSED_ENTRIES = 2**16
 SECONDS_PER_NEW_ENTRY = 3.7e-8
 """What one more takes, once for each call: pages that the system hands out."""
 
+SECONDS_PER_OUTPUT = 2e-9
+"""What it takes to bring an output of a state into its lane."""
+
 HARD_LIMIT = 1e10
 """Adds per state that elimination may not take even if it is asked for by name."""
 
@@ -54,10 +57,12 @@ class Elimination(AbstractSoftWay):
     steps: tuple[Step, ...] = eqx.field(static=True)
     arena: int = eqx.field(static=True, default=0)
     """Entries of all tables together."""
+    outputs: int = eqx.field(static=True, default=0)
 
     def seconds(self, states: int) -> float:
         pages = self.arena * SECONDS_PER_NEW_ENTRY if self.arena > REUSED_ENTRIES else 0.0
-        return pages + super().seconds(states)
+        loading = self.outputs * SECONDS_PER_OUTPUT * states
+        return pages + loading + super().seconds(states)
 
     @property
     def exact(self) -> bool:
@@ -213,7 +218,12 @@ def _eliminations(
     if use_native and least <= most:
         found = best_steps(hypergraph, most)
         if found is not None:
-            yield Elimination(cost=found.cost, steps=found.steps, arena=found.arena)
+            yield Elimination(
+                cost=found.cost,
+                steps=found.steps,
+                arena=found.arena,
+                outputs=hypergraph.num_outputs,
+            )
     if least <= min(HARD_LIMIT, budget.adds(JaxElimination.rate)):
         order = elimination_order(hypergraph)
         sizes = message_sizes(hypergraph, order)

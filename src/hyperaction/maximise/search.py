@@ -37,6 +37,8 @@ SEARCH_RATE = Rate(0.19)
 """Of the kernel's adds."""
 VERTEX_ADDS = 48
 """What a tabu step takes for each vertex besides adds, in adds."""
+COPY_ADDS = 5
+"""What copying an entry takes, in adds."""
 STEPS_PER_NODE = 1.6
 """What a node takes, in tabu steps."""
 MESSAGE_ADDS = 500
@@ -243,7 +245,8 @@ def ascent_cost(hypergraph: Hypergraph) -> float:
 def tabu_cost(hypergraph: Hypergraph) -> float:
     """Every step looks at all sub-actions of all vertices, and adds up what it changes twice.
 
-    To compare vertices takes as long as so many adds.
+    To compare vertices takes as long as so many adds. Before, each table is copied for each of its
+    vertices.
     """
     n = hypergraph.num_vertices
     contexts = {
@@ -251,7 +254,11 @@ def tabu_cost(hypergraph: Hypergraph) -> float:
     }
     changed = sum(map(len, contexts)) / n
     work = (1 + 2 * changed) * sum(hypergraph.sizes) + VERTEX_ADDS * n
-    return tabu_steps(hypergraph) * work
+    copied = sum(
+        len(edge) * size
+        for edge, size in zip(hypergraph.edges, hypergraph.table_sizes, strict=True)
+    )
+    return tabu_steps(hypergraph) * work + COPY_ADDS * float(copied)
 
 
 def proof_cost(hypergraph: Hypergraph, nodes: int) -> float:
