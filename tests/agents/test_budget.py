@@ -8,6 +8,7 @@ from hyperaction.agents.parts import to_dict
 from hyperaction.agents.presets import config_for, restored
 from hyperaction.errors import SettingError
 from hyperaction.maximise.cost import training_budget
+from hyperaction.maximise.elimination import Elimination
 from tests.strategies import HAS_KERNEL
 
 PAPER = {"HalfCheetah": (6, 26), "Walker2D": (6, 22), "Hopper": (3, 15), "Reacher": (2, 9)}
@@ -31,6 +32,7 @@ def test_the_papers_domains_are_planned_as_without_a_budget(domain, has_kernel, 
         best = planned(vertices, observation, rank)
         assert best.name == ("decentralised" if rank == 1 else "elimination")
         assert best.way == maximiser(best.hypergraph, way=best.name, use_native=has_kernel).way
+        assert isinstance(best.way, Elimination) == (has_kernel and rank > 1)
         assert planned(vertices, observation, rank, preset="modern").way == best.way
 
 

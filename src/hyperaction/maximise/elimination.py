@@ -203,15 +203,14 @@ class JaxElimination(AbstractSoftWay):
 def plan_elimination(
     hypergraph: Hypergraph, budget: Budget, *, use_native: bool
 ) -> Elimination | JaxElimination | None:
-    """The cheapest elimination found, or None past the budget."""
-    within = [way for way in _eliminations(hypergraph, budget, use_native) if way is not None]
-    best = min(within, key=budget.seconds, default=None)
-    return best if best is not None and budget.allows(best) else None
+    """The cheapest elimination found, by the kernel where it can; or None past the budget."""
+    ways = _eliminations(hypergraph, budget, use_native)
+    return next((way for way in ways if budget.allows(way)), None)
 
 
 def _eliminations(
     hypergraph: Hypergraph, budget: Budget, use_native: bool
-) -> Iterator[Elimination | JaxElimination | None]:
+) -> Iterator[Elimination | JaxElimination]:
     # Looking for orders takes long where there are many.
     least = least_work(hypergraph)
     most = min(HARD_LIMIT, budget.adds(Elimination.rate))
