@@ -262,7 +262,7 @@ def test_a_way_of_ones_own_maximises():
     outputs = outputs_for(graph, (4,), seed=2)
     ours = maximiser(graph, way=Sweeping(cost=1.0))
     assert "sweeping" not in WAYS
-    assert ours.explain().startswith("sweeping (exact, about 1 adds per state): ")
+    assert ours.explain().startswith("sweeping (exact, about 1 us per state): ")
     found = ours.bounded(outputs)
     for state in range(4):
         slow = slow_values(graph, outputs[state])

@@ -34,7 +34,7 @@ from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.runs.loggers import Logger
 from hyperaction.training.agent_file import AgentFile, arrays_of, filled, load, save
-from hyperaction.training.assembly import assemble
+from hyperaction.training.assembly import assemble, maximisation
 from hyperaction.training.backup import Backup
 from hyperaction.training.callbacks import Callback, LogTo, as_callbacks
 from hyperaction.training.compiled import Compiled, FlatState, check_actions
@@ -136,6 +136,11 @@ class BaseAgent:
     def structure_changes(self) -> list[dict[str, Any]]:
         """What is known of each change of the hyperedges since the agent began to learn here."""
         return [] if self.trainer is None else self.trainer.changes
+
+    @property
+    def maximisation(self) -> str:
+        """How best joint actions are found: the way, whether it is exact, and why."""
+        return maximisation(self.state, self.constraints)
 
     @property
     def step(self) -> int:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -11,7 +12,7 @@ import pytest
 from hyperaction import HGQN
 from hyperaction.cli import main
 from hyperaction.runs import read_arrays
-from hyperaction.training import memory, runner
+from hyperaction.training import memory, runner, speed
 from tests.killing import metrics
 
 pytestmark = pytest.mark.usefixtures("shared_programs")
@@ -187,3 +188,19 @@ def test_what_takes_long_to_prepare_is_announced_before(tmp_path, monkeypatch, c
     args = ["--action-shape", "2", "1", "--rank", "2", "--out", str(tmp_path / "run")]
     assert main(["train", "CartPole-v1", *args]) == 1
     assert capsys.readouterr().out.startswith("preparing 3 hyperedges with 5 outputs, which may")
+
+
+def test_a_run_says_how_best_actions_are_found_and_how_fast_it_is(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(speed, "FIRST_STEPS", 2)
+    monkeypatch.setattr(speed, "MIN_STEPS", 10)
+    monkeypatch.setattr(speed, "MIN_SECONDS", 0.0)
+    out = tmp_path / "run"
+    assert main([*CARTPOLE, "--budget", "2", "--out", str(out)]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    way = "best actions: decentralised (exact, about 1 us per state): at rank 1"
+    assert way in printed
+    estimate = re.search(r"about [\d,]+ steps per second: the (\d+) that are left", printed)
+    assert estimate is not None
+    assert printed.count("steps per second") == 1
+    assert printed.index(way) < estimate.start()
+    assert json.loads((out / "config.json").read_text())["settings"]["budget"] == 2

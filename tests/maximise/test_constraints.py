@@ -243,7 +243,7 @@ def test_constraints_past_elimination_are_obeyed():
     chain = {(v, v + 1): unequal for v in range(19)}
     outputs = np.random.default_rng(0).normal(size=(4, hypergraph.num_outputs)).astype(np.float32)
     for given_form in ([chain], [chain, Cardinality(at_most=12)]):
-        best = maximiser(hypergraph, constraints=given_form, budget=1e6)
+        best = maximiser(hypergraph, constraints=given_form)
         assert not best.exact
         actions = np.asarray(best.argmax(outputs))
         assert best.constraints.allows(actions).all()

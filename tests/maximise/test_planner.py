@@ -2,12 +2,16 @@
 
 import math
 from itertools import combinations, permutations
+from typing import ClassVar
 
 import jax
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from hyperaction import Hypergraph, Sum, make_mixer, maximiser
+from hyperaction.maximise.base import AbstractWay
+from hyperaction.maximise.cost import ASCENT_WORTH, Budget, Rate
 from hyperaction.maximise.orders import (
     elimination_order,
     graph_of,
@@ -27,7 +31,8 @@ from tests.strategies import HAS_KERNEL, hypergraphs
         (Hypergraph.complete((5,) * 40, 1), "qmix", "decentralised"),
         (Hypergraph.complete((5,) * 3, 1), "universal", "enumeration"),
         (Hypergraph.complete((5,) * 40, 1), "universal", "sampling"),
-        (Hypergraph.complete((5,) * 8, 2), "monotonic", "enumeration"),
+        (Hypergraph.complete((5,) * 6, 2), "monotonic", "enumeration"),
+        (Hypergraph.complete((5,) * 8, 2), "monotonic", "sampling"),
         (Hypergraph.complete((5,) * 8, 3), "monotonic-linear", "elimination"),
         (Hypergraph((5,) * 6, [(0, 1), (2, 3), (3, 4), (5,)]), "mean", "components"),
         (Hypergraph.complete((5,) * 17, 2), "sum", "ascent"),
@@ -44,10 +49,67 @@ def test_the_planner_takes_the_cheapest_exact_way_and_says_why(hypergraph, mixer
 
 
 def test_a_larger_budget_buys_exactness():
-    hypergraph = Hypergraph.complete((5,) * 8, 2)
-    assert maximiser(hypergraph).exact
-    assert not maximiser(hypergraph, budget=1e3).exact
-    assert "budget of 1,000 adds" in maximiser(hypergraph, budget=1e3).explain()
+    hypergraph = Hypergraph.complete((5,) * 11, 2)
+    assert maximiser(hypergraph, budget=1.0).exact
+    assert not maximiser(hypergraph, budget=1e-3).exact
+    assert "more than the budget of 1 ms per state" in maximiser(hypergraph, budget=1e-3).explain()
+    with pytest.raises(ValueError, match="it must be at least 0 seconds"):
+        maximiser(hypergraph, budget=-1.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rank", [2, 3])
+def test_no_budget_buys_less_exactness_for_more_time(rank, kind):
+    for vertices in (4, 6, 8):
+        hypergraph = Hypergraph.complete((5,) * vertices, rank)
+        exact = plan(hypergraph, kind=kind, budget=0.0)
+        ascent = plan(hypergraph, kind=kind, way="ascent")
+        assert exact.exact
+        assert exact.seconds <= ASCENT_WORTH * ascent.seconds
+
+
+def test_tables_past_the_caches_are_not_eliminated_where_searching_takes_less():
+    edges = [(v, w) for v in range(38) for w in range(v + 1, min(v + 7, 38))]
+    hypergraph = Hypergraph((5,) * 38, edges)
+    eliminated, searched = maximiser(hypergraph, way="elimination"), maximiser(hypergraph)
+    if HAS_KERNEL:
+        assert type(eliminated.way).__name__ == "Elimination"
+        assert searched.name == "ascent"
+    assert searched.seconds <= eliminated.seconds
+
+
+@given(
+    st.floats(0.01, 10),
+    st.sampled_from([1, 4, 16]),
+    st.integers(1, 300),
+    st.integers(1, 16),
+    st.floats(0, 1e9),
+)
+def test_a_batch_takes_no_less_than_a_smaller_one_and_budgets_allow_what_they_hold(
+    nanoseconds, lanes, states, times, adds
+):
+    way = Sweeping(cost=adds)
+    rate = Rate(nanoseconds, lanes)
+    assert rate.seconds(adds, states) <= rate.seconds(adds, states + 1)
+    budget = Budget(
+        way.seconds(states) + times * way.seconds(1), ((states, 1.0), (1, float(times)))
+    )
+    assert budget.allows(way)
+    assert budget.adds(way.rate) >= adds * (1 - 1e-6)
+    assert not budget.allows(Sweeping(cost=1.01 * adds + 1.0))
+
+
+class Sweeping(AbstractWay):
+    """A way by its cost alone."""
+
+    name: ClassVar[str] = "sweeping"
+
+    @property
+    def exact(self):
+        return True
+
+    def solve(self, problem):
+        raise NotImplementedError
 
 
 @pytest.mark.parametrize(
@@ -162,7 +224,7 @@ def test_the_width_is_that_of_the_planned_order_and_never_below_the_treewidth(hy
 def test_explain_shows_the_width(hypergraph, width, kind):
     best = plan(hypergraph, kind=kind)
     assert (best.exact, best.width) == (True, width)
-    assert f" adds per state, width {width}): " in best.explain()
+    assert f" per state, width {width}): " in best.explain()
 
 
 def test_ways_that_eliminate_nothing_have_no_width():

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperaction import Hypergraph, kernels, make_mixer, maximiser
-from hyperaction.maximise.search import Ascent, BranchAndBound, Tabu, structure
+from hyperaction.maximise.search import NO_NODES, Ascent, BranchAndBound, Tabu, structure
 from tests.maximise.problems import assert_best, given_mask, plan, random_mask, slow_allowed
 from tests.strategies import (
     NEEDS_KERNEL,
@@ -57,6 +57,27 @@ def test_bounds_are_never_below_the_maximum_nor_above_the_tables_largest(
         assert value <= reference + 1e-4
         assert bound >= reference - 1e-4
         assert bound <= sum(one[part].max() for part in hypergraph.slices) + 1e-3
+
+
+@NEEDS_KERNEL
+@settings(max_examples=10)
+@given(
+    hypergraph=hypergraphs(max_vertices=6, max_rank=4),
+    seed=st.integers(0, 99),
+    states=st.sampled_from([1, 3, 20]),
+)
+def test_searches_that_stop_early_have_the_brute_force_maximum(hypergraph, seed, states):
+    """With steps too few for a search to be sure of it, and tables where one entry stands out."""
+    outputs = outputs_for(hypergraph, (states,), seed)
+    outputs[: states // 2] **= 3
+    search = partial(kernels.search, structure=structure(hypergraph), steps=60, sweeps=1)
+    actions, bounds = jax.jit(partial(search, nodes=NO_NODES))(jnp.asarray(outputs))
+    values = hypergraph.representation(outputs, actions).sum(axis=-1)
+    for one, value, bound in zip(outputs, values, np.asarray(bounds), strict=True):
+        reference = max(slow_values(hypergraph, one).values())
+        assert bound >= reference - 1e-4
+        if bound <= value + 1e-4:
+            assert abs(value - reference) <= 1e-3
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import jax
 from jaxtyping import PRNGKeyArray
 
 from hyperaction.errors import SettingError
+from hyperaction.maximise.cost import PER_STATE, SECONDS, Budget, training_budget
 from hyperaction.networks import (
     AbstractQFunction,
     AbstractValueNetwork,
@@ -41,7 +42,7 @@ def _network(agent: QLearningAgent, key: PRNGKeyArray) -> AbstractQFunction:
     config = agent.config
     mapping = config.objective.mapping(config.discount)
     if not (config.heads.action_in or mapping):
-        mixed = _mixed(agent, key)
+        mixed = _mixed(agent, key, _budget(agent, key))
         _check_maximiser(agent, mixed)
         return mixed
     state_key, network_key = jax.random.split(key)
@@ -70,7 +71,22 @@ def _state_network(agent: QLearningAgent, key: PRNGKeyArray) -> Any:
     return Unpacked(network((layout.length,), key=key), layout)
 
 
-def _mixed(agent: QLearningAgent, key: PRNGKeyArray) -> AbstractValueNetwork:
+def _budget(agent: QLearningAgent, key: PRNGKeyArray) -> Budget:
+    """What finding best actions exactly may take."""
+    config = agent.config
+    if any(
+        getattr(part, "needs_soft_values", False) for part in (config.objective, config.exploration)
+    ):
+        # Nothing approximate would do.
+        return Budget(config.budget * SECONDS, PER_STATE)
+    network = jax.eval_shape(lambda key: _mixed(agent, key, SECONDS), key)
+    weights = sum(leaf.size for leaf in jax.tree.leaves(network))
+    return training_budget(config.budget, weights, config.batch_size, config.train_frequency)
+
+
+def _mixed(
+    agent: QLearningAgent, key: PRNGKeyArray, budget: float | Budget
+) -> AbstractValueNetwork:
     """A network whose values are mixed from hyperedges', or several."""
     state_key, network_key = jax.random.split(key)
     config, heads = agent.config, agent.config.heads
@@ -89,6 +105,7 @@ def _mixed(agent: QLearningAgent, key: PRNGKeyArray) -> AbstractValueNetwork:
             quantiles=config.objective.quantiles,
             levels=config.grow.levels if heads.hierarchical else (),
             way=config.maximise or None,
+            budget=budget,
             key=key,
         )
 

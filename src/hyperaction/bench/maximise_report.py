@@ -31,6 +31,7 @@ def main(settings: BenchMaximise, console: Console) -> None:
     console.print(exact_table(rows["exact"]))
     console.print(soft_table(rows["soft"]))
     console.print(large_table(rows["large"]))
+    console.print(planned_table(rows))
     console.print(kernels_sentence(in_use), highlight=False)
     console.print(f"Written: {file} {figure} {widths}", soft_wrap=True)
 
@@ -52,6 +53,28 @@ def exact_table(rows: Rows) -> Table:
             "" if share is None else f"{share:.0%}",
         )
     return grid
+
+
+def planned_table(rows: dict[str, Rows]) -> Table:
+    """What the planner reckons with beside what was measured."""
+    grid = Table(title="Microseconds per state, planned and measured", title_justify="left")
+    grid.add_column("case", no_wrap=True)
+    for heading in ("way", "planned", "measured"):
+        grid.add_column(heading, justify="right")
+    for kind in ("exact", "large", "growth", "width"):
+        for row in rows[kind]:
+            if row["planned"] is not None:
+                measured = f"{row['microseconds per state']:.3g}"
+                grid.add_row(_named(row), row["way"], f"{row['planned']:.3g}", measured)
+    return grid
+
+
+def _named(row: dict[str, Any]) -> str:
+    if "case" in row:
+        return f"{row['case']}, {row['tables']}" if "tables" in row else str(row["case"])
+    if "series" in row:
+        return f"{row['series']}: {row['x']}"
+    return f"38 x {row['sub-actions']}, width {row['width']}"
 
 
 def soft_table(rows: Rows) -> Table:

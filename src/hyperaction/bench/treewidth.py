@@ -16,7 +16,7 @@ from hyperaction.maximise import maximiser
 
 JOINTS = 38
 
-WIDTHS = {3: 8, 5: 5}
+WIDTHS = {3: 10, 5: 6}
 """The widest bands by sub-actions: past them, tables exceed what the compiled kernel may hold."""
 
 
@@ -53,7 +53,7 @@ def measure(settings: BenchMaximise) -> list[dict[str, Any]]:
     random = np.random.default_rng(settings.seed)
     for sub_actions, widest in WIDTHS.items():
         for width in range(1, widest + 1):
-            best = maximiser(band(sub_actions, width))
+            best = maximiser(band(sub_actions, width), way="elimination")
             shape = (settings.states, best.hypergraph.num_outputs)
             outputs = jnp.asarray(random.normal(size=shape).astype(np.float32))
             find = jax.jit(best.value_and_action)
@@ -63,7 +63,9 @@ def measure(settings: BenchMaximise) -> list[dict[str, Any]]:
                 {
                     "sub-actions": sub_actions,
                     "width": best.width,
+                    "way": best.name,
                     "cost": best.cost,
+                    "planned": 1e6 * best.way.seconds(settings.states) / settings.states,
                     "microseconds per state": 1e6 * seconds / settings.states,
                 }
             )

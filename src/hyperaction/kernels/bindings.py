@@ -42,7 +42,7 @@ def search(
         structure: The hypergraph, as `hyperaction.maximise.search.structure` encodes it.
         steps: Steps of tabu search.
         sweeps: Sweeps of messages that tighten the bound, which is infinite if 0.
-        nodes: Nodes of branch and bound, which comes last.
+        nodes: Nodes of branch and bound, which comes last; below 0, it does not.
         seed: The seed of the tabu search.
         start: The actions that the search starts from; zeros by default.
     """

@@ -15,7 +15,7 @@ namespace {
 
 struct Limits {
   int steps, sweeps;
-  int64_t nodes, seed;
+  int64_t nodes, seed;  // Below zero nodes there is no branch and bound.
 };
 
 // Searches a batch, so many states side by side where lanes can do it.
@@ -42,6 +42,11 @@ class Search {
       } else if (4 * count >= kLanes) {
         prove(several, first, count, actions + i * tables.n, bounds + i);
         i += count;
+      } else if (limits_.nodes < 0) {  // Messages of few states take longer than they can save.
+        tables.set(first);
+        climb(actions + i * tables.n, limits_.steps / 10);
+        climb(actions + i * tables.n, limits_.steps);
+        bounds[i++] = -kMinusInfinity;
       } else {
         prove(one, first, 1, actions + i * tables.n, bounds + i);
         ++i;
@@ -77,9 +82,13 @@ class Search {
       double bound = tables.value(action) + tables.slack();
       if (messages->bound(i) > bound) {
         climb(action, limits_.steps);
-        shifted_ = tables.numbers;
-        messages->shift(i, shifted_);
-        bound = BranchAndBound(tables, shifted_).run(action, limits_.nodes);
+        if (limits_.nodes < 0) {
+          bound = std::max(messages->bound(i), tables.value(action)) + tables.slack();
+        } else {
+          shifted_ = tables.numbers;
+          messages->shift(i, shifted_);
+          bound = BranchAndBound(tables, shifted_).run(action, limits_.nodes);
+        }
       }
       bounds[i] = static_cast<float>(bound);
     }

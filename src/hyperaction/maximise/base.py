@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from hyperaction.hypergraph import Hypergraph
+from hyperaction.maximise.cost import Rate
 from hyperaction.maximise.extension import Extension, extension
 from hyperaction.mixers import AbstractMixer, Sum
 
@@ -106,6 +107,14 @@ class AbstractWay(eqx.Module):
     name: eqx.AbstractClassVar[str]
     cost: float = eqx.field(static=True)
     """About how many adds it takes per state."""
+    rate: ClassVar[Rate] = Rate(1.0)
+    """How long an add takes."""
+    proves: ClassVar[bool] = False
+    """Whether it may prove an answer best without being exact."""
+
+    def seconds(self, states: int) -> float:
+        """About how long a batch of so many states takes, by a fixed model."""
+        return self.rate.seconds(self.cost, states)
 
     @property
     @abstractmethod

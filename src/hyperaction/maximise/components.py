@@ -80,6 +80,9 @@ class Components(AbstractSoftWay):
                 bounded = False
         return Solution(actions, bounds if bounded else None)
 
+    def seconds(self, states: int) -> float:
+        return sum(way.seconds(states) for way in self.ways)
+
     def width(self, hypergraph: Hypergraph) -> int | None:
         parts = zip(parts_of(hypergraph), self.ways, strict=True)
         widths = [way.width(part.of(hypergraph)) for part, way in parts]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import ClassVar, NamedTuple
 
 import equinox as eqx
@@ -21,13 +21,29 @@ from hyperaction import kernels
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise import soft_kernel
 from hyperaction.maximise.base import AbstractSoftWay, Problem, Solution
+from hyperaction.maximise.cost import Budget, Rate
 from hyperaction.maximise.log_sum import log_sum, value_and_slope
 from hyperaction.maximise.orders import elimination_order, least_work, message_sizes, width_of
 from hyperaction.maximise.program import Step, best_steps, encoded, order_of
 
-ENTRIES_AT_ONCE = 2**26
-"""The most entries of one table over all states that are in flight at once in JAX."""
+ENTRIES_AT_ONCE = {"cpu": 2**22}
+"""The most entries of one table over all states that are in flight at once in JAX: on the CPU, more
+leave its caches."""
 
+MOST_AT_ONCE = 2**26
+"""The same on other devices, which have the memory and many threads."""
+
+REUSED_ENTRIES = 2**16
+"""Entries that a call of the kernel finds in memory that the process has already."""
+
+SECONDS_PER_NEW_ENTRY = 3.7e-8
+"""What one more takes, once for each call: pages that the system hands out."""
+
+SECONDS_PER_OUTPUT = 2e-9
+"""What it takes to bring an output of a state into its lane."""
+
+HARD_LIMIT = 1e10
+"""Adds per state that elimination may not take even if it is asked for by name."""
 
 LARGEST_MESSAGE = 2**28
 """The most entries that a table may have in JAX: a gigabyte for one state."""
@@ -37,7 +53,16 @@ class Elimination(AbstractSoftWay):
     """Vertices are eliminated one after the other, by the compiled kernels."""
 
     name: ClassVar[str] = "elimination"
+    rate: ClassVar[Rate] = Rate(0.06, lanes=16)
     steps: tuple[Step, ...] = eqx.field(static=True)
+    arena: int = eqx.field(static=True, default=0)
+    """Entries of all tables together."""
+    outputs: int = eqx.field(static=True, default=0)
+
+    def seconds(self, states: int) -> float:
+        pages = self.arena * SECONDS_PER_NEW_ENTRY if self.arena > REUSED_ENTRIES else 0.0
+        loading = self.outputs * SECONDS_PER_OUTPUT * states
+        return pages + loading + super().seconds(states)
 
     @property
     def exact(self) -> bool:
@@ -88,6 +113,7 @@ class JaxElimination(AbstractSoftWay):
     """Vertices are eliminated one after the other, in JAX on any device."""
 
     name: ClassVar[str] = "elimination"
+    rate: ClassVar[Rate] = Rate(3.0)
     order: tuple[int, ...] = eqx.field(static=True)
 
     @property
@@ -160,7 +186,8 @@ class JaxElimination(AbstractSoftWay):
     def _in_batches(self, problem: Problem, work: Callable[..., Array], *args: Array) -> Array:
         """Works on all states at once where memory allows, else on some after the other."""
         largest = max(message_sizes(problem.hypergraph, self.order))
-        at_once = max(1, ENTRIES_AT_ONCE // largest)
+        entries = ENTRIES_AT_ONCE.get(jax.default_backend(), MOST_AT_ONCE)
+        at_once = max(1, entries // largest)
         if 0 < args[0].shape[0] <= at_once:
             return work(*args)
 
@@ -174,19 +201,33 @@ class JaxElimination(AbstractSoftWay):
 
 
 def plan_elimination(
-    hypergraph: Hypergraph, budget: float, *, use_native: bool
+    hypergraph: Hypergraph, budget: Budget, *, use_native: bool
 ) -> Elimination | JaxElimination | None:
-    """The cheapest elimination found, or None past the budget."""
-    if least_work(hypergraph) > budget:  # Looking for orders takes long where there are many.
-        return None
-    if use_native:
-        found = best_steps(hypergraph, budget)
+    """The cheapest elimination found, by the kernel where it can; or None past the budget."""
+    ways = _eliminations(hypergraph, budget, use_native)
+    return next((way for way in ways if budget.allows(way)), None)
+
+
+def _eliminations(
+    hypergraph: Hypergraph, budget: Budget, use_native: bool
+) -> Iterator[Elimination | JaxElimination]:
+    # Looking for orders takes long where there are many.
+    least = least_work(hypergraph)
+    most = min(HARD_LIMIT, budget.adds(Elimination.rate))
+    if use_native and least <= most:
+        found = best_steps(hypergraph, most)
         if found is not None:
-            return Elimination(cost=found[1], steps=found[0])
-    order = elimination_order(hypergraph)
-    sizes = message_sizes(hypergraph, order)
-    fits = sum(sizes) <= budget and max(sizes) <= LARGEST_MESSAGE
-    return JaxElimination(cost=float(sum(sizes)), order=order) if fits else None
+            yield Elimination(
+                cost=found.cost,
+                steps=found.steps,
+                arena=found.arena,
+                outputs=hypergraph.num_outputs,
+            )
+    if least <= min(HARD_LIMIT, budget.adds(JaxElimination.rate)):
+        order = elimination_order(hypergraph)
+        sizes = message_sizes(hypergraph, order)
+        if max(sizes) <= LARGEST_MESSAGE and sum(sizes) <= HARD_LIMIT:
+            yield JaxElimination(cost=float(sum(sizes)), order=order)
 
 
 Factor = tuple[tuple[int, ...], Float[Array, "..."]]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise.base import AbstractSoftWay, Problem, Solution
+from hyperaction.maximise.cost import Rate
 from hyperaction.maximise.extension import Extension, feasible
 from hyperaction.maximise.log_sum import log_sum, value_and_slope
 
@@ -25,6 +26,7 @@ class Enumeration(AbstractSoftWay):
     """All joint actions' values are computed, one state after the other."""
 
     name: ClassVar[str] = "enumeration"
+    rate: ClassVar[Rate] = Rate(1.5)
 
     @property
     def exact(self) -> bool:

@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, Int, Shaped
 from hyperaction.constraints import Constraints, Mask
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise.base import AbstractWay, Problem, solver
+from hyperaction.maximise.cost import in_words
 from hyperaction.maximise.extension import Extension, extension
 from hyperaction.maximise.masks import as_mask
 from hyperaction.mixers import AbstractMixer, Sum
@@ -99,6 +100,11 @@ class HardMaximiser(eqx.Module):
         return self.way.cost
 
     @property
+    def seconds(self) -> float:
+        """About how long one state of a batch of 64 takes, by a fixed model of one core."""
+        return self.way.seconds(64) / 64
+
+    @property
     def width(self) -> int | None:
         """The width of the order that vertices are eliminated in, if they are.
 
@@ -111,7 +117,7 @@ class HardMaximiser(eqx.Module):
         """Which way was chosen and why, in a sentence."""
         kind = "exact" if self.exact else "approximate"
         width = "" if self.width is None else f", width {self.width}"
-        cost = f"about {self.cost:,.0f} adds per state"
+        cost = f"about {in_words(self.seconds)} per state"
         return f"{self.name} ({kind}, {cost}{width}): {self.reason}"
 
     def max(

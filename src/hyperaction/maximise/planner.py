@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -15,8 +16,15 @@ from hyperaction.maximise import search
 from hyperaction.maximise.base import AbstractWay
 from hyperaction.maximise.black_box import ROUNDS, SAMPLES
 from hyperaction.maximise.components import Components, parts_of
+from hyperaction.maximise.cost import (
+    ASCENT_WORTH,
+    PER_STATE,
+    SAMPLING_WORTH,
+    SECONDS,
+    Budget,
+)
 from hyperaction.maximise.decentralised import Decentralised
-from hyperaction.maximise.elimination import plan_elimination
+from hyperaction.maximise.elimination import HARD_LIMIT, plan_elimination
 from hyperaction.maximise.enumeration import Enumeration, enumeration_cost
 from hyperaction.maximise.extension import Extension, extension
 from hyperaction.maximise.hard import AbstractPlanner
@@ -24,17 +32,14 @@ from hyperaction.maximise.sampling import Exchanging, Sampling, sampling_cost
 from hyperaction.maximise.soft import Maximiser
 from hyperaction.mixers import AbstractMixer, Sum
 
-BUDGET = 3e7
-"""Adds per state that an exact way may take by default: milliseconds."""
-
 FEW_LISTED = 1e5
 """Adds per state up to which joint actions that constraints leave are rather listed."""
 
+MIXER_ADDS = 4
+"""What a mixer that is not a weighted sum takes for each hyperedge, in adds."""
+
 EXCHANGE_STARTS = 64
 """Joint proposals that ascent starts from where vertices are counted."""
-
-HARD_LIMIT = 1e10
-"""Adds per state that no way may take even if it is asked for by name: seconds."""
 
 
 def maximiser(
@@ -42,7 +47,7 @@ def maximiser(
     mixer: AbstractMixer = Sum(),
     *,
     way: str | AbstractWay | None = None,
-    budget: float = BUDGET,
+    budget: float | Budget = SECONDS,
     use_native: bool | None = None,
     nodes: int = search.NODES,
     constraints: Any = None,
@@ -54,7 +59,8 @@ def maximiser(
         mixer: How their values make an action's value.
         way: One of `WAYS`, or a way of your own; by default the cheapest exact one within the
             budget, else the best approximate one.
-        budget: Adds per state that an exact way may take.
+        budget: What an exact way may take: seconds per state, in batches of many, by a fixed model
+            of one core; or the `Budget` of other batches.
         use_native: Whether to use the compiled kernels; by default where they are faster.
         nodes: How many nodes branch and bound may open per state.
         constraints: What is allowed in every state, as `Constraints.of` takes it: cardinalities,
@@ -68,6 +74,10 @@ def maximiser(
         raise ValueError("the compiled kernel was not built, or JAX does not compute on the CPU")
     if use_native is None:
         use_native = kernels.serves("eliminate") and kernels.serves("search")
+    if not isinstance(budget, Budget):
+        if not budget >= 0:
+            raise ValueError(f"`budget` is {budget}; it must be at least 0 seconds")
+        budget = Budget(float(budget), PER_STATE)
     planner = _Planner(mixer.monotonic, mixer.affine, budget, use_native, nodes, way)
     if constraints is not None and not isinstance(constraints, Constraints):
         constraints = Constraints.of(hypergraph.sizes, constraints)
@@ -81,7 +91,7 @@ class _Planner(AbstractPlanner):
 
     monotonic: bool
     affine: bool
-    budget: float
+    budget: Budget
     use_native: bool
     nodes: int
     way: str | AbstractWay | None = None
@@ -96,8 +106,17 @@ class _Planner(AbstractPlanner):
         return self.choose(extended)
 
     def plan_exact(self, extended: Extension) -> tuple[AbstractWay, str]:
-        """The same for a sum, whatever was asked for."""
-        return replace(self, monotonic=True, affine=True, way=None).plan(extended)
+        """The same for a sum, whatever was asked for and however little it may take."""
+        patient = self.budget if self.budget.calls == PER_STATE else Budget(SECONDS, PER_STATE)
+        return self._of_sum(patient).plan(extended)
+
+    def _of_sum(self, budget: Budget) -> _Planner:
+        return replace(self, monotonic=True, affine=True, way=None, budget=budget)
+
+    def _within(self, approximate: AbstractWay, worth: float) -> Budget:
+        """What an exact way may take, where this is the best approximate one."""
+        least = worth * self.budget.seconds(approximate)
+        return replace(self.budget, limit=max(self.budget.limit, least))
 
     def choose(self, extended: Extension) -> tuple[AbstractWay, str]:
         """The cheapest exact way within the budget, else the best approximate one; and why."""
@@ -106,34 +125,42 @@ class _Planner(AbstractPlanner):
             return self.decentralised(extended), (
                 "at rank 1 a monotonic mixer lets every vertex choose for itself"
             )
-        listing = enumeration_cost(extended)
+        listing = Enumeration(cost=self._mixed(enumeration_cost(extended)))
         if not self.affine:
-            if listing <= self.budget:
+            sampling = self.sampling(extended)
+            if self._within(sampling, SAMPLING_WORTH).allows(listing):
                 return self.enumeration(extended), (
                     "the mixer is not a weighted sum, and the joint actions are few enough to list"
                 )
-            return self.sampling(extended), (
+            return sampling, (
                 f"the mixer is not a weighted sum, and the {extended.base.num_actions:,} joint "
                 f"actions are too many to list"
             )
-        if extended.constraints.always and listing <= FEW_LISTED:
+        if extended.constraints.always and listing.cost <= FEW_LISTED:
             return self.enumeration(extended), "the constraints leave few joint actions"
         parts = parts_of(hypergraph)
         if len(parts) > 1:
             return self.components(extended), (
                 f"the hyperedges fall into {len(parts)} parts that share no vertex"
             )
-        elimination = plan_elimination(hypergraph, self.budget, use_native=self.use_native)
+        ascent = self.ascent(extended)
+        within = self._within(ascent, ASCENT_WORTH)
+        elimination = plan_elimination(hypergraph, within, use_native=self.use_native)
         if elimination is not None:
             return elimination, "vertices can be maximised out one by one within the budget"
-        if extended.constraints.always and listing <= self.budget:
+        if extended.constraints.always and within.allows(listing):
             return self.enumeration(extended), (
                 "the constraints leave joint actions that are few enough to list"
             )
-        return self.ascent(extended), (
-            f"exact elimination would take more than the budget of {self.budget:,.0f} adds, "
-            f"or more memory than there is"
+        proof = "; it stops where a bound proves its answer" if ascent.proves else ""
+        return ascent, (
+            f"exact elimination would take more than the budget of {within}, or more memory than "
+            f"there is{proof}"
         )
+
+    def _mixed(self, adds: float) -> float:
+        """What to mix takes, where a weighted sum takes so many adds."""
+        return adds if self.affine else MIXER_ADDS * adds
 
     def force(self, extended: Extension, way: str) -> AbstractWay:
         """The way of that name, or an error that says why it cannot be taken."""
@@ -159,11 +186,12 @@ class _Planner(AbstractPlanner):
     def components(self, extended: Extension) -> AbstractWay:
         hypergraph = extended.hypergraph
         parts = [extension(part.of(hypergraph)) for part in parts_of(hypergraph)]
-        ways = tuple(self.plan_exact(part)[0] for part in parts)
+        ways = tuple(self._of_sum(self.budget).plan(part)[0] for part in parts)
         return Components(cost=sum(way.cost for way in ways), ways=ways)
 
     def elimination(self, extended: Extension) -> AbstractWay:
-        way = plan_elimination(extended.hypergraph, HARD_LIMIT, use_native=self.use_native)
+        any_time = replace(self.budget, limit=math.inf)
+        way = plan_elimination(extended.hypergraph, any_time, use_native=self.use_native)
         if way is None:
             raise ValueError(
                 f"elimination cannot fit: it would take more than {HARD_LIMIT:,.0f} adds or a "
@@ -179,9 +207,9 @@ class _Planner(AbstractPlanner):
                 f"most (here {hypergraph.num_outputs:,}) and few sub-actions; ascent needs none "
                 f"of these"
             )
+        cost = search.tabu_cost(hypergraph) + search.proof_cost(hypergraph, self.nodes)
         steps = search.tabu_steps(hypergraph)
-        work = search.tabu_cost(hypergraph) * (1 + self.nodes * max(hypergraph.sizes) / steps)
-        return search.BranchAndBound(cost=work, steps=steps, nodes=self.nodes)
+        return search.BranchAndBound(cost=cost, steps=steps, nodes=self.nodes)
 
     def ascent(self, extended: Extension) -> AbstractWay:
         hypergraph = extended.hypergraph
@@ -196,11 +224,11 @@ class _Planner(AbstractPlanner):
         return search.Ascent(cost=cost, restarts=search.RESTARTS, sweeps=search.SWEEPS)
 
     def sampling(self, extended: Extension) -> AbstractWay:
-        cost = sampling_cost(extended, SAMPLES, ROUNDS)
+        cost = self._mixed(sampling_cost(extended, SAMPLES, ROUNDS))
         return Sampling(cost=cost, samples=SAMPLES, rounds=ROUNDS)
 
     def enumeration(self, extended: Extension) -> AbstractWay:
-        cost = enumeration_cost(extended)
+        cost = self._mixed(enumeration_cost(extended))
         listed = extended.constraints.always
         if cost > HARD_LIMIT or (extended.base.num_actions >= 2**31 and not listed):
             raise ValueError(

@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,16 +38,17 @@ from hyperaction.maximise.orders import (
 OVERHEAD = 12
 """What one instruction costs beside its adds, in adds."""
 
-LARGEST_ARENA = 2**20
-"""The most entries that a program's tables may have together: 64 MB for sixteen states."""
+LARGEST_ARENA = 2**22
+"""The most entries that a program's tables may have together: 256 MB for sixteen states."""
 
 CACHED = 400
 """Entries of a table that stays in the first cache."""
 
 
 def _slowdown(entries: int) -> int:
-    """How much longer an add takes when its table leaves the first or second cache."""
-    return 1 if entries <= CACHED else 2 if entries <= 10 * CACHED else 4
+    """How much longer an add takes when its table leaves the first, second or third cache."""
+    limits = (CACHED, 10 * CACHED, 100 * CACHED)
+    return 2 ** sum(entries > limit for limit in limits)
 
 
 class TooCostlyError(Exception):
@@ -61,16 +63,24 @@ class Step:
     conditions: bool
 
 
-def best_steps(hypergraph: Hypergraph, budget: float) -> tuple[tuple[Step, ...], float] | None:
-    """The cheapest program found and its cost in adds per state, or None past the budget."""
-    best: tuple[tuple[Step, ...], float] | None = None
+class Found(NamedTuple):
+    """A program: its steps, its cost in adds per state, and the entries of all its tables."""
+
+    steps: tuple[Step, ...]
+    cost: float
+    arena: int
+
+
+def best_steps(hypergraph: Hypergraph, budget: float) -> Found | None:
+    """The cheapest program found, or None past the budget."""
+    best: Found | None = None
     tried: set[tuple[Step, ...]] = set()
     for choose in (smallest_table, least_fill):
         largest = math.inf
         for limit in (2**power for power in (62, *range(4, 17))):
             if largest <= limit < 2**62:
                 break  # All tables are within the limit, as without one.
-            bound = budget if best is None else min(budget, best[1])
+            bound = budget if best is None else min(budget, best.cost)
             try:
                 steps = _steps(hypergraph, limit, choose, bound)
                 if limit == 2**62:
@@ -78,11 +88,11 @@ def best_steps(hypergraph: Hypergraph, budget: float) -> tuple[tuple[Step, ...],
                 if steps in tried:
                     continue
                 tried.add(steps)
-                cost = _Builder(hypergraph, steps, bound).cost
+                built = _Builder(hypergraph, steps, bound)
             except TooCostlyError:
                 continue
-            if best is None or cost < best[1]:
-                best = steps, cost
+            if best is None or built.cost < best.cost:
+                best = Found(steps, built.cost, built.arena)
             if limit == 2**62 and largest <= CACHED:
                 return best  # Nothing to gain by conditioning.
     return best

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from hyperaction.maximise.base import AbstractWay, Problem, Solution
 from hyperaction.maximise.black_box import best_of_sample, changes_of, draw, with_start
+from hyperaction.maximise.cost import Rate
 from hyperaction.maximise.extension import Extension
 
 
@@ -20,6 +21,7 @@ class Sampling(AbstractWay):
     """
 
     name: ClassVar[str] = "sampling"
+    rate: ClassVar[Rate] = Rate(4.0)
     samples: int = eqx.field(static=True)
     rounds: int = eqx.field(static=True)
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from hyperaction import kernels
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise.base import AbstractWay, Problem, Solution
+from hyperaction.maximise.cost import Rate
 
 TABU_STEPS = 2_000
 """At rank two at most."""
@@ -29,7 +30,19 @@ MESSAGES = 20
 """Sweeps of messages that tighten bounds."""
 NODES = 200_000
 """Nodes of branch and bound."""
+NO_NODES = -1
+"""No branch and bound at all."""
 MOST_OUTPUTS = 2**22
+SEARCH_RATE = Rate(0.19)
+"""Of the kernel's adds."""
+VERTEX_ADDS = 48
+"""What a tabu step takes for each vertex besides adds, in adds."""
+COPY_ADDS = 5
+"""What copying an entry takes, in adds."""
+STEPS_PER_NODE = 1.6
+"""What a node takes, in tabu steps."""
+MESSAGE_ADDS = 500
+"""What all sweeps of messages take for each output, in adds of the search."""
 RESTARTS = 32
 SWEEPS = 12
 
@@ -49,6 +62,8 @@ class Tabu(AbstractWay):
     """Coordinate ascent that continues past local optima: tabu search in the compiled kernel."""
 
     name: ClassVar[str] = "ascent"
+    rate: ClassVar[Rate] = SEARCH_RATE
+    proves: ClassVar[bool] = True
     steps: int = eqx.field(static=True)
 
     @property
@@ -58,13 +73,16 @@ class Tabu(AbstractWay):
     def solve(self, problem: Problem) -> Solution:
         if problem.bounded:
             return _searched(problem, steps=self.steps, sweeps=MESSAGES, nodes=0)
-        return Solution(_searched(problem, steps=self.steps, sweeps=0, nodes=0).actions)
+        # A sweep of messages proves many learned values best, after a tenth of the search.
+        return Solution(_searched(problem, steps=self.steps, sweeps=1, nodes=NO_NODES).actions)
 
 
 class BranchAndBound(AbstractWay):
     """Exact search with bounds; where its nodes run out, the best answer found and a bound."""
 
     name: ClassVar[str] = "branch-and-bound"
+    rate: ClassVar[Rate] = SEARCH_RATE
+    proves: ClassVar[bool] = True
     steps: int = eqx.field(static=True)
     nodes: int = eqx.field(static=True)
 
@@ -111,6 +129,7 @@ class Ascent(AbstractWay):
     """Coordinate ascent with restarts: vertex after vertex takes its best sub-action."""
 
     name: ClassVar[str] = "ascent"
+    rate: ClassVar[Rate] = Rate(8.0)
     restarts: int = eqx.field(static=True)
     sweeps: int = eqx.field(static=True)
 
@@ -224,10 +243,26 @@ def ascent_cost(hypergraph: Hypergraph) -> float:
 
 
 def tabu_cost(hypergraph: Hypergraph) -> float:
-    """Every step looks at all sub-actions of all vertices, and adds up what it changes twice."""
+    """Every step looks at all sub-actions of all vertices, and adds up what it changes twice.
+
+    To compare vertices takes as long as so many adds. Before, each table is copied for each of its
+    vertices.
+    """
     n = hypergraph.num_vertices
     contexts = {
         edge[:place] + edge[place + 1 :] for edge in hypergraph.edges for place in range(len(edge))
     }
     changed = sum(map(len, contexts)) / n
-    return tabu_steps(hypergraph) * (1 + 2 * changed) * sum(hypergraph.sizes)
+    work = (1 + 2 * changed) * sum(hypergraph.sizes) + VERTEX_ADDS * n
+    copied = sum(
+        len(edge) * size
+        for edge, size in zip(hypergraph.edges, hypergraph.table_sizes, strict=True)
+    )
+    return tabu_steps(hypergraph) * work + COPY_ADDS * float(copied)
+
+
+def proof_cost(hypergraph: Hypergraph, nodes: int) -> float:
+    """What branch and bound takes beside the search: its first tenth, the messages, and nodes."""
+    steps = tabu_steps(hypergraph)
+    share = 0.1 + nodes * STEPS_PER_NODE / steps
+    return tabu_cost(hypergraph) * share + MESSAGE_ADDS * hypergraph.num_outputs

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise.base import AbstractWay
+from hyperaction.maximise.cost import Budget
 from hyperaction.mixers import Sum
 from hyperaction.networks.q_network import QNetwork
 from hyperaction.networks.values import AbstractValueNetwork, Evaluation
@@ -49,7 +50,8 @@ class Ensemble(AbstractValueNetwork):
     mixer: Sum
     hypergraph: Hypergraph = eqx.field(static=True)
     way: str | AbstractWay | None = eqx.field(static=True)
-    """The critics' own."""
+    budget: float | Budget = eqx.field(static=True)
+    """Both the critics' own."""
 
     def __init__(
         self,
@@ -71,7 +73,7 @@ class Ensemble(AbstractValueNetwork):
 
         self.members = jax.vmap(member)(jax.random.split(key, critics))
         self.mixer, self.hypergraph = Sum(), self.members.hypergraph
-        self.way = self.members.way
+        self.way, self.budget = self.members.way, self.members.budget
         if not self.members.mixer.affine:
             raise SettingError(
                 "`critics` above 1 act by the mean of their values, which only mixers that are "

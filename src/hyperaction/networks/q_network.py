@@ -15,6 +15,7 @@ from hyperaction.coarser import CoarserTables
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.layers import linear, product
 from hyperaction.maximise.base import AbstractWay
+from hyperaction.maximise.cost import SECONDS, Budget
 from hyperaction.mixers import AbstractMixer, MakeMixer, Sum, as_mixer
 from hyperaction.networks.values import AbstractValueNetwork, Evaluation
 
@@ -37,6 +38,7 @@ class QNetwork(AbstractValueNetwork):
         levels: Sub-actions per vertex of nested grids, the finest last: a sub-action has its
             parent's value plus its own. Empty for one grid.
         way: How best actions are found, as `maximiser` takes it; by default the planner's choice.
+        budget: What finding them exactly may take, as `maximiser` takes it.
         features: The length of the state network's output, where it has no attribute `features`.
     """
 
@@ -48,6 +50,7 @@ class QNetwork(AbstractValueNetwork):
     value_stream: tuple[eqx.nn.Linear, eqx.nn.Linear] | None
     hypergraph: Hypergraph = eqx.field(static=True)
     way: str | AbstractWay | None = eqx.field(static=True)
+    budget: float | Budget = eqx.field(static=True)
 
     def __init__(
         self,
@@ -61,6 +64,7 @@ class QNetwork(AbstractValueNetwork):
         quantiles: int = 1,
         levels: tuple[int, ...] = (),
         way: str | AbstractWay | None = None,
+        budget: float | Budget = SECONDS,
         features: int | None = None,
         key: PRNGKeyArray,
     ) -> None:
@@ -80,7 +84,7 @@ class QNetwork(AbstractValueNetwork):
             self.blocks = eqx.tree_at(lambda blocks: blocks.weights, self.blocks, zeros)
             self.coarser = CoarserTables(self.blocks, levels, key=blocks_key)
         self.mixer = as_mixer(mixer, hypergraph, features, mixer_key)
-        self.way = way
+        self.way, self.budget = way, budget
         self.value_stream = None
         if dueling:
             self.value_stream = (

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from hyperaction.constraints import Constraints
 from hyperaction.errors import SettingError
 from hyperaction.maximise import allowed_action, black_box
 from hyperaction.maximise.extension import Extension, extension
@@ -51,6 +52,12 @@ class AbstractSearchedNetwork(AbstractQFunction):
         if self.way is None:
             return self.hypergraph.num_actions > black_box.FEW
         return self.way == "sampling"
+
+    def maximisation(self, constraints: Constraints | None = None) -> str:
+        """How best actions are found, and why."""
+        if self.takes_candidates:
+            return "sampling (approximate): values are not mixed from hyperedges' tables"
+        return "enumeration (exact): values of all joint actions are computed"
 
     def check_way(self) -> None:
         """Refuses a way that cannot find this network's best actions."""

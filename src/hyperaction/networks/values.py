@@ -10,8 +10,9 @@ import jax
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from hyperaction.constraints import Constraints
 from hyperaction.hypergraph import Hypergraph
-from hyperaction.maximise import Maximiser, maximiser
+from hyperaction.maximise import Budget, Maximiser, maximiser
 from hyperaction.maximise.base import AbstractWay
 from hyperaction.mixers import AbstractMixer
 
@@ -60,6 +61,10 @@ class AbstractQFunction(eqx.Module):
         """Whether best actions are looked for among candidates too."""
 
     @abstractmethod
+    def maximisation(self, constraints: Constraints | None = None) -> str:
+        """How best actions are found under constraints that always hold, and why."""
+
+    @abstractmethod
     def max(
         self, observation: Any, *, mask: Mask = None, candidates: Candidates = None
     ) -> Float[Array, ""]:
@@ -95,6 +100,8 @@ class AbstractValueNetwork(AbstractQFunction):
     mixer: eqx.AbstractVar[AbstractMixer]
     way: eqx.AbstractVar[str | AbstractWay | None]
     """How best actions are found, if that is not left to the planner."""
+    budget: eqx.AbstractVar[float | Budget]
+    """What finding them exactly may take, as `maximiser` takes it."""
 
     @abstractmethod
     def evaluate(self, observation: Any) -> Evaluation:
@@ -109,7 +116,12 @@ class AbstractValueNetwork(AbstractQFunction):
     @property
     def maximiser(self) -> Maximiser:
         """What finds this network's best actions."""
-        return maximiser(self.hypergraph, self.mixer, way=self.way)
+        return maximiser(self.hypergraph, self.mixer, way=self.way, budget=self.budget)
+
+    def maximisation(self, constraints: Constraints | None = None) -> str:
+        """How best actions are found, and why."""
+        best = self.maximiser
+        return (best if constraints is None else best.under(constraints)).explain()
 
     @property
     def takes_candidates(self) -> bool:

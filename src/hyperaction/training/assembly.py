@@ -9,10 +9,12 @@ import jax
 
 from hyperaction.agents.config import AgentConfig
 from hyperaction.agents.structure import Structure
+from hyperaction.constraints import Constraints
 from hyperaction.envs.action_maps import Discretised, leaves
 from hyperaction.envs.vector import Environments
 from hyperaction.envs.wrapper import Factored
 from hyperaction.errors import SettingError
+from hyperaction.networks import AbstractQFunction
 from hyperaction.training.memory import check_agent_fits, check_fits
 
 if TYPE_CHECKING:
@@ -49,6 +51,12 @@ def assemble(
     check_exploration(config, env, state.online)
     check_agent_fits([(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state)])
     return agent, check_fits(config, env, agent.action_length)
+
+
+def maximisation(state: Any, constraints: Constraints | None) -> str:
+    """How an agent finds its best joint actions; nothing for agents that need not."""
+    network = getattr(state, "online", None)
+    return network.maximisation(constraints) if isinstance(network, AbstractQFunction) else ""
 
 
 def check_exploration(config: AgentConfig, env: Environments | Factored, network: Any) -> None:

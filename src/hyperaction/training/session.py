@@ -11,6 +11,7 @@ from hyperaction.envs.vector import Environments, Single
 from hyperaction.errors import for_command_line
 from hyperaction.runs.checkpoints import Checkpoints
 from hyperaction.runs.directory import Run
+from hyperaction.training.assembly import maximisation
 from hyperaction.training.checkpoint import TrainerCheckpoints
 from hyperaction.training.compiled import Agent, DivergedError
 from hyperaction.training.config import TrainConfig
@@ -18,6 +19,7 @@ from hyperaction.training.evaluator import Evaluator
 from hyperaction.training.interrupts import StoppedError, stoppable
 from hyperaction.training.loop import few_updates, is_complete, train
 from hyperaction.training.recorder import OnProgress, ProgressReporter, Recorder
+from hyperaction.training.speed import SpeedEstimate
 from hyperaction.training.trainer import Trainer
 
 
@@ -104,6 +106,10 @@ class Session:
 
     def _train(self, trainer: Trainer, recorder: Recorder) -> None:
         config = self.config
+        mask = trainer.env.mask
+        constraints = trainer.env.constraints if mask is None else mask.constraints
+        if found := maximisation(trainer.state.tree, constraints):
+            self.on_message(f"best actions: {found}")
         make_env = partial(self.make_evaluation_env, trainer)
         evaluator = Evaluator(trainer.agent, trainer.compiled, make_env)
         reporter = ProgressReporter(recorder.run, config.steps, self.on_progress)
@@ -113,7 +119,7 @@ class Session:
             train(
                 trainer,
                 config.steps,
-                [recorder, reporter],
+                [recorder, reporter, SpeedEstimate(config.steps, self.on_message)],
                 evaluator=evaluator if config.evaluation_steps else None,
                 phase_steps=config.phase_steps,
                 evaluation_steps=config.evaluation_steps,

@@ -11,7 +11,7 @@ from hyperaction.agents.config.heads import Heads
 from hyperaction.agents.growth import GROWTHS, NoGrowth
 from hyperaction.agents.objectives import OBJECTIVES, TD, Logarithmic
 from hyperaction.agents.optimisers import OPTIMISERS, Adam
-from hyperaction.agents.parts import added, part
+from hyperaction.agents.parts import added, check, part
 from hyperaction.agents.state_networks import NETWORKS, MLPNetwork
 from hyperaction.agents.structure import STRUCTURES, Auto, Fixed, Structure, name_of
 from hyperaction.errors import SettingError
@@ -50,6 +50,9 @@ class QLearningConfig(AgentConfig):
     )
     """How best joint actions are found, in acting and in targets, instead of the cheapest way that
     is exact; sampling looks at the actions of a batch too."""
+    budget: float = added(1.0)
+    """How long exact ways may take to find best joint actions, in times of all else that a training
+    step takes; past it, approximate ones are taken that take less."""
     heads: Heads = Heads()
     network: Any = part(NETWORKS, MLPNetwork())
     """The state network."""
@@ -66,6 +69,7 @@ class QLearningConfig(AgentConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check(self, at_least={"budget": 0})
         if AUTO in self.edges:
             self._choose_pairs()
         self.structure.check_config(name_of(self.structure), self)
@@ -91,6 +95,11 @@ class QLearningConfig(AgentConfig):
             raise SettingError(
                 "`hierarchical` is for values mixed from hyperedges: neither `action_in` nor the "
                 "`objective` logarithmic"
+            )
+        if self.budget != QLearningConfig.budget and not is_mixed:
+            raise SettingError(
+                "`budget` is for values mixed from hyperedges, which can be maximised exactly; "
+                "with others, `maximise` chooses enumeration or sampling"
             )
         if self.heads.action_in:
             self._check_action_in()

@@ -30,6 +30,8 @@ class AbstractExploration:
     """Whether it needs sub-actions that are evenly spaced numbers: those of a `Box` in bins."""
 
     of_objective: ClassVar[bool] = False
+    needs_soft_values: ClassVar[bool] = False
+    """Whether it draws from the Boltzmann distribution of joint actions."""
     """Whether its inputs get the temperature of the objective, which must have one."""
 
     def init(self, explorer: Explorer) -> dict[str, NDArray[Any]]:

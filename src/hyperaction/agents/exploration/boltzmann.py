@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ class Boltzmann(AbstractExploration):
 
     Random until learning starts; evaluations are greedy.
     """
+
+    needs_soft_values: ClassVar[bool] = True
 
     temperature: float | Linear = 0.1
     """In units of Q, or a schedule of it over the steps since learning started; 0 is greedy."""
