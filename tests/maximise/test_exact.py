@@ -32,7 +32,7 @@ EXACT = [
 
 
 @pytest.mark.parametrize(("way", "kind"), EXACT)
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(hypergraph=hypergraphs(), seed=st.integers(0, 99), scale=st.sampled_from([1.0, 1e6, 1e-6]))
 def test_exact_ways_equal_brute_force(kind, way, hypergraph, seed, scale):
     outputs = outputs_for(hypergraph, (3,), seed) * np.float32(scale)
@@ -46,7 +46,7 @@ def test_exact_ways_equal_brute_force(kind, way, hypergraph, seed, scale):
 
 
 @pytest.mark.parametrize(("way", "kind"), EXACT)
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(hypergraph=hypergraphs(), seed=st.integers(0, 99), share=st.sampled_from([0.95, 0.6, 0.3]))
 def test_exact_ways_obey_masks_on_hyperedges(kind, way, hypergraph, seed, share):
     outputs = outputs_for(hypergraph, (4,), seed)

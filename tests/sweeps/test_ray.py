@@ -70,7 +70,8 @@ def test_a_node_that_dies_costs_no_result(cluster, tmp_path):
     out = tmp_path / "sweep"
     process = sweep(out, "--ray", address, "--steps", STEPS)
     cells = [out / cell for cell in CELLS]
-    wait_for(lambda: all(500 < read_progress(cell).step < int(STEPS) for cell in cells), process)
+    # The first may be done before the second has begun, where the machine is busy.
+    wait_for(lambda: all(read_progress(cell).step > 500 for cell in cells), process, seconds=240)
     for number in second:  # As when its power fails.
         os.kill(number, signal.SIGKILL)
     stdout, stderr = process.communicate(timeout=240)
