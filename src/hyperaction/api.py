@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -20,16 +20,11 @@ from hyperaction.agents.growth import with_bins
 from hyperaction.agents.presets import AgentName, PresetName, config_for
 from hyperaction.agents.structure import Structure
 from hyperaction.constraints import Constraints, Mask, NoAction
-from hyperaction.envs.action_maps import ActionMap, stacked
+from hyperaction.envs.action_maps import ActionMap
 from hyperaction.envs.bins import BinsLike, as_options
-from hyperaction.envs.factoring import fits
-from hyperaction.envs.guard import EnvironmentFaultError
 from hyperaction.envs.make import actions_of, make_env
-from hyperaction.envs.masks import KEY, MaskReader, without_mask
-from hyperaction.envs.observations import Observations, as_batch
 from hyperaction.envs.statistics import Statistics, frozen, merged
-from hyperaction.envs.vector import Environments, Single, Vector
-from hyperaction.envs.wrapper import Factored
+from hyperaction.envs.vector import Environments, Single
 from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.runs.loggers import Logger
@@ -42,6 +37,7 @@ from hyperaction.training.config import RUNS, default_preset
 from hyperaction.training.env_edges import with_env_edges
 from hyperaction.training.episodes import Episode
 from hyperaction.training.evaluator import Evaluator
+from hyperaction.training.interface import Interface, environments
 from hyperaction.training.interrupts import stoppable
 from hyperaction.training.loop import few_updates, train
 from hyperaction.training.trainer import Trainer
@@ -105,7 +101,7 @@ class BaseAgent:
             real_actions=config.continuous,
         )
         config = with_env_edges(config, env, actions.names)
-        self._begin(_environments(raw, actions, constraints, no_action), config, seed)
+        self._begin(environments(raw, actions, constraints, no_action), config, seed)
 
     def _begin(
         self,
@@ -114,13 +110,25 @@ class BaseAgent:
         seed: int,
         structure: Structure | None = None,
     ) -> None:
-        self.config, self.actions = config, env.actions
-        self.constraints = env.constraints
-        self.observation_shape = env.observation_shape
-        self.observations: Observations | None = env.observations
+        self.config, self.interface = config, Interface.of(env)
         agent, _ = assemble(config, env, structure)
         self._backup = Backup()
         self.trainer: Trainer | None = Trainer(agent, env, _count("seed", seed, least=0))
+
+    @property
+    def actions(self) -> ActionMap:
+        """How actions are factored: sizes and names of the vertices."""
+        return self.interface.actions
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """The shape of observations as the network takes them."""
+        return self.interface.observation_shape
+
+    @property
+    def constraints(self) -> Constraints:
+        """What is allowed in every state."""
+        return self.interface.constraints
 
     @property
     def agent(self) -> Any:
@@ -171,10 +179,13 @@ class BaseAgent:
             seed: Where the random numbers of the new environment come from.
         """
         raw = make_env(env) if isinstance(env, str) else env
-        envs = _environments(raw, self.actions, self.constraints)
-        self._check_fits(envs, _action_space(raw))
         tree, step = self.state, self.step
-        self._begin(envs, self.config, seed, getattr(self.agent, "structure", None))
+        self._begin(
+            self.interface.environments(raw),
+            self.config,
+            seed,
+            getattr(self.agent, "structure", None),
+        )
         assert self.trainer is not None
         self.trainer.continue_from(tree, step)
         return self
@@ -259,15 +270,15 @@ class BaseAgent:
         """
         if deterministic:
             return self.act(observation, mask), state
-        batch, masks, single = self._batch(observation, mask)
+        batch, masks, single = self.interface.read(observation, mask)
         if not len(batch):
-            return self._no_actions(), state
+            return self.interface.no_env_actions(self.agent.action_dtype), state
         explorer = self.agent.explorer(len(batch), np.random.default_rng())
         chosen = explorer.explore(
             self.step, masks, lambda: self._computed(batch, masks, explorer.inputs(self.step))
         )
         check_actions(chosen, self.agent, masks)
-        return self._as_env_actions(chosen, single), state
+        return self.interface.env_actions(chosen, single=single), state
 
     def q_value(self, observation: Any, action: Any) -> NDArray[np.float32]:
         """The value of an action, one sub-action per vertex; for a batch, of each observation's.
@@ -278,7 +289,7 @@ class BaseAgent:
         """
         if self.config.continuous:
             raise ValueError(f"{self.name} values real actions; q_value is for sub-actions")
-        batch, single = self._observations(self._without_mask(observation, None)[0])
+        batch, single = self.interface.read_observations(observation)
         rows = np.asarray(action)
         rows = rows[None] if rows.ndim == 1 else rows
         Hypergraph.of_orders(self.actions.sizes, [1]).indices(rows)  # Raises for what is no action.
@@ -296,45 +307,17 @@ class BaseAgent:
             mask: What is allowed, in any form that an environment may give it; for a batch, one
                 for each observation.
         """
-        batch, masks, single = self._batch(observation, mask)
+        batch, masks, single = self.interface.read(observation, mask)
         if not len(batch):
-            return self._no_actions()
+            return self.interface.no_env_actions(self.agent.action_dtype)
         chosen = check_actions(self._computed(batch, masks), self.agent, masks)
-        return self._as_env_actions(chosen, single)
+        return self.interface.env_actions(chosen, single=single)
 
     def _computed(
         self, batch: NDArray[Any], masks: Mask | None, inputs: Any = None
     ) -> NDArray[Any]:
         """The network's actions: greedy, or what the exploration computes from its inputs."""
         return np.asarray(self.compiled.act(self._flat_state, batch, masks, inputs))
-
-    def _as_env_actions(self, chosen: NDArray[Any], single: bool) -> Any:
-        actions = [self.actions(action) for action in chosen]
-        return actions[0] if single else stacked(actions)
-
-    def _no_actions(self) -> Any:
-        """As many as an empty batch of observations needs."""
-        any_action = np.zeros((1, len(self.actions.sizes)), self.agent.action_dtype)
-        batch = self._as_env_actions(any_action, single=False)
-        return jax.tree.map(lambda leaf: np.asarray(leaf)[:0], batch)
-
-    def _batch(self, observation: Any, mask: Any) -> tuple[NDArray[Any], Mask | None, bool]:
-        observation, mask = self._without_mask(observation, mask)
-        batch, single = self._observations(observation)
-        if self.config.continuous and mask is None:
-            return batch, None, single
-        if mask is not None and not single and not isinstance(mask, dict):
-            given = list(mask) if np.iterable(mask) else [mask]
-            if len(given) != len(batch):
-                raise SettingError(f"`mask` has {len(given)} rows for {len(batch)} observations")
-        else:
-            given = [mask] * len(batch)
-        try:
-            masks = MaskReader(self.actions, self.constraints).begin(given)
-        except EnvironmentFaultError as error:
-            message = str(error).replace("the environment gave the action_mask", "`mask`")
-            raise SettingError(message) from None
-        return batch, masks, single
 
     def evaluate(
         self,
@@ -377,18 +360,9 @@ class BaseAgent:
 
     def evaluation_env(self, env: gymnasium.Env[Any, Any]) -> Single:
         """An environment as the agent sees it, if it is one that the agent was made for."""
-
-        def make(plain: bool) -> Single:
-            return Single(Factored(env, self.actions, self.constraints, plain=plain))
-
-        single = make(False) if self._observes(make(False)) else make(True)
-        self._check_fits(single, env.action_space)
+        single = self.interface.environments(env)
+        assert isinstance(single, Single)
         return single
-
-    def _observes(self, env: Environments) -> bool:
-        """Whether observations are encoded as the agent takes them."""
-        ours = self.observations
-        return ours is not None and ours.described() == env.observations.described()
 
     def save(self, path: str | Path) -> None:
         """Writes the agent into one file; `load` reads it."""
@@ -402,7 +376,7 @@ class BaseAgent:
             arrays,
             getattr(self.agent, "structure", None),
             self.constraints,
-            self.observations,
+            self.interface.observations,
             self.statistics,
         )
         save(Path(path), file)
@@ -428,12 +402,7 @@ class BaseAgent:
             agent._restore(file)
             return agent
         raw = make_env(env) if isinstance(env, str) else env
-        agent.actions, agent.observation_shape = file.actions, file.observation_shape
-        agent.observations, always = file.observations, file.constraints or ()
-        envs = _environments(raw, file.actions, always)
-        if not agent._observes(envs):
-            envs = _environments(raw, file.actions, always, plain=True)
-        agent._check_fits(envs, _action_space(raw))
+        envs = _interface_of(file).environments(raw)
         envs.load_statistics([file.statistics or {}])
         agent._begin(envs, file.config, seed, file.structure)
         assert agent.trainer is not None
@@ -441,10 +410,8 @@ class BaseAgent:
         return agent
 
     def _restore(self, file: AgentFile) -> None:
-        self.config, self.actions = file.config, file.actions
-        self.constraints = file.constraints or Constraints(file.actions.sizes)
-        self.observation_shape = file.observation_shape
-        self.observations, self._loaded_statistics = file.observations, file.statistics or {}
+        self.config, self.interface = file.config, _interface_of(file)
+        self._loaded_statistics = file.statistics or {}
         layout = None if file.observations is None else file.observations.layout
         sizes, shape = file.actions.sizes, file.observation_shape
         agent = file.config.build(sizes, shape, file.structure, layout)
@@ -452,43 +419,6 @@ class BaseAgent:
         self._loaded_agent, self._loaded_compiled = agent, Compiled(agent)
         template = jax.eval_shape(agent.init, jax.random.key(0))
         self._loaded_state, self._loaded_step = FlatState(filled(template, file.arrays)), file.step
-
-    def _check_fits(self, env: Environments, space: gymnasium.Space[Any]) -> None:
-        """Refuses an environment that the agent was not made for."""
-        if env.observation_shape != self.observation_shape:
-            raise ValueError(
-                f"the agent takes observations of shape {self.observation_shape}, the environment "
-                f"gives {env.observation_shape}"
-            )
-        ours, theirs = self.observations, env.observations
-        both_boxes = ours is None or (ours.is_box and theirs.is_box)
-        if not both_boxes and not self._observes(env):
-            raise ValueError(f"the agent takes observations of {ours}, the environment of {theirs}")
-        if not fits(self.actions, space):
-            raise ValueError(f"the agent's actions are not those of the environment, {space}")
-
-    def _without_mask(self, observation: Any, mask: Any) -> tuple[Any, Any]:
-        """Observations without a mask that environments may give within them, and that mask."""
-        if self.observations is None or self.observations.has_part(KEY):
-            return observation, mask
-        if isinstance(observation, Mapping) and KEY in observation:
-            others, own = without_mask(observation)
-            return others, own if mask is None else mask
-        if isinstance(observation, list | tuple) and any(
-            isinstance(one, Mapping) and KEY in one for one in observation
-        ):
-            pairs = [self._without_mask(one, None) for one in observation]
-            masks = [own for _, own in pairs]
-            return [others for others, _ in pairs], masks if mask is None else mask
-        return observation, mask
-
-    def _observations(self, observation: Any) -> tuple[NDArray[Any], bool]:
-        try:
-            if self.observations is None:  # Of an earlier version's file.
-                return as_batch(observation, self.observation_shape)
-            return self.observations.read(observation)
-        except ValueError as error:
-            raise SettingError(f"`observation`: {error}") from None
 
 
 class HGQN(BaseAgent):
@@ -556,18 +486,6 @@ def _id_of(env: AnyEnv) -> str:
     return "" if env.spec is None else env.spec.id
 
 
-def _action_space(env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]) -> Any:
-    return env.single_action_space if isinstance(env, VectorEnv) else env.action_space
-
-
-def _environments(
-    env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any],
-    actions: ActionMap,
-    constraints: Any = (),
-    no_action: NoAction = "stop",
-    *,
-    plain: bool = False,
-) -> Environments:
-    if isinstance(env, VectorEnv):
-        return Vector(env, actions, constraints=constraints, no_action=no_action, plain=plain)
-    return Single(Factored(env, actions, constraints, no_action, plain=plain))
+def _interface_of(file: AgentFile) -> Interface:
+    constraints = file.constraints or Constraints(file.actions.sizes)
+    return Interface(file.observations, file.observation_shape, file.actions, constraints)

@@ -62,13 +62,13 @@ class Budget:
         """Whether a way takes no more."""
         return self.seconds(way) <= self.limit
 
+    def seconds_of(self, rate: Rate, adds: float) -> float:
+        """What so many adds per state take for all calls."""
+        return sum(times * rate.seconds(adds, states) for states, times in self.calls)
+
     def adds(self, rate: Rate) -> float:
         """How many adds per state a way of this rate may take."""
-
-        def seconds(adds: float) -> float:
-            return sum(times * rate.seconds(adds, states) for states, times in self.calls)
-
-        return self.limit / (seconds(1.0) - seconds(0.0))
+        return self.limit / (self.seconds_of(rate, 1.0) - self.seconds_of(rate, 0.0))
 
     def __str__(self) -> str:
         if self.calls == PER_STATE:
@@ -87,6 +87,10 @@ ASCENT_WORTH = 2.0
 action too."""
 SAMPLING_WORTH = 10.0
 """The same of sampling, which does not."""
+
+ADDS_PER_OUTPUT = 4.0
+"""Exact ways may always take this many adds for each output, which takes more to compute: so one
+table of all vertices is gone through as a whole."""
 
 FIXED_SECONDS = 3e-4
 """What an update takes however small the network, and acting in one state takes."""

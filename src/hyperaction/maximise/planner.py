@@ -17,6 +17,7 @@ from hyperaction.maximise.base import AbstractWay
 from hyperaction.maximise.black_box import ROUNDS, SAMPLES
 from hyperaction.maximise.components import Components, parts_of
 from hyperaction.maximise.cost import (
+    ADDS_PER_OUTPUT,
     ASCENT_WORTH,
     PER_STATE,
     SAMPLING_WORTH,
@@ -24,7 +25,7 @@ from hyperaction.maximise.cost import (
     Budget,
 )
 from hyperaction.maximise.decentralised import Decentralised
-from hyperaction.maximise.elimination import HARD_LIMIT, plan_elimination
+from hyperaction.maximise.elimination import HARD_LIMIT, JaxElimination, plan_elimination
 from hyperaction.maximise.enumeration import Enumeration, enumeration_cost
 from hyperaction.maximise.extension import Extension, extension
 from hyperaction.maximise.hard import AbstractPlanner
@@ -113,10 +114,11 @@ class _Planner(AbstractPlanner):
     def _of_sum(self, budget: Budget) -> _Planner:
         return replace(self, monotonic=True, affine=True, way=None, budget=budget)
 
-    def _within(self, approximate: AbstractWay, worth: float) -> Budget:
+    def _within(self, approximate: AbstractWay, worth: float, outputs: int) -> Budget:
         """What an exact way may take, where this is the best approximate one."""
         least = worth * self.budget.seconds(approximate)
-        return replace(self.budget, limit=max(self.budget.limit, least))
+        of_outputs = self.budget.seconds_of(JaxElimination.rate, ADDS_PER_OUTPUT * outputs)
+        return replace(self.budget, limit=max(self.budget.limit, least, of_outputs))
 
     def choose(self, extended: Extension) -> tuple[AbstractWay, str]:
         """The cheapest exact way within the budget, else the best approximate one; and why."""
@@ -128,7 +130,7 @@ class _Planner(AbstractPlanner):
         listing = Enumeration(cost=self._mixed(enumeration_cost(extended)))
         if not self.affine:
             sampling = self.sampling(extended)
-            if self._within(sampling, SAMPLING_WORTH).allows(listing):
+            if self._within(sampling, SAMPLING_WORTH, 0).allows(listing):
                 return self.enumeration(extended), (
                     "the mixer is not a weighted sum, and the joint actions are few enough to list"
                 )
@@ -144,7 +146,7 @@ class _Planner(AbstractPlanner):
                 f"the hyperedges fall into {len(parts)} parts that share no vertex"
             )
         ascent = self.ascent(extended)
-        within = self._within(ascent, ASCENT_WORTH)
+        within = self._within(ascent, ASCENT_WORTH, extended.base.num_outputs)
         elimination = plan_elimination(hypergraph, within, use_native=self.use_native)
         if elimination is not None:
             return elimination, "vertices can be maximised out one by one within the budget"
