@@ -12,6 +12,7 @@ from hyperaction.envs.guard import EnvironmentFaultError
 from hyperaction.envs.masks import report_unused
 from hyperaction.envs.vector import Single, Vector
 from hyperaction.envs.wrapper import Factored
+from hyperaction.errors import SettingError
 from tests.envs.samples import BOX
 
 SPACE = spaces.MultiDiscrete([2, 3])
@@ -123,6 +124,18 @@ def test_what_the_environment_and_the_user_never_allow_is_not_allowed():
     actions = np.indices((2, 3)).reshape(2, -1).T
     expected = [np.count_nonzero(a) <= 1 and table[tuple(a)] for a in actions]
     np.testing.assert_array_equal(env.masks.always.allows(actions), expected)
+
+
+def test_rules_that_together_leave_nothing_are_refused():
+    many = action_map(spaces.MultiDiscrete([3] * 30))
+    for actions in (action_map(SPACE), many):
+        space = spaces.MultiDiscrete(actions.sizes)
+        env = Masked(lambda number, count=sum(actions.sizes): np.ones(count))
+        env.action_space = space
+        rules = [Cardinality(at_most=1), Cardinality(at_least=2)]
+        with pytest.raises(SettingError, match="constraints leave no joint action"):
+            Factored(env, actions, rules)
+        assert Factored(env, actions, Cardinality(at_least=2, at_most=2)).masks.always.always
 
 
 NOTHING = np.array([0, 0, 1, 1, 1], bool)

@@ -95,7 +95,8 @@ def test_constraints_may_be_the_users(tmp_path):
 
     kind = AGENT_CLASSES["hgqn"]
     agent = kind(Unlimited(), **SMALL, constraints=Cardinality(at_most=2)).learn(40)
-    for constraints in ("at most 2", {("power", "gun"): np.ones((2, 2))}):
+    nothing = [Cardinality(at_most=1), Cardinality(at_least=2)]
+    for constraints in ("at most 2", {("power", "gun"): np.ones((2, 2))}, nothing):
         with pytest.raises(SettingError, match="constraints"):
             kind(Unlimited(), **SMALL, constraints=constraints)
     agent.save(tmp_path / "agent.safetensors")

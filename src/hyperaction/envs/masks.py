@@ -125,6 +125,16 @@ class MaskReader:
             ) from None
 
 
+FEW = 10_000
+"""Joint actions that are listed to see whether constraints leave any."""
+
+
+def _leave_action(constraints: Constraints) -> bool:
+    """Whether constraints that hold in every state leave a joint action."""
+    listed = constraints.listed(FEW)
+    return _leaves_action(Mask(None, constraints)) if listed is None else len(listed) > 0
+
+
 def _leaves_action(mask: Mask) -> bool:
     import jax
 
@@ -146,11 +156,14 @@ def constraints_of(env: Any, actions: ActionMap, given: Any = ()) -> Constraints
         parts = [Constraints.of(actions.sizes, one, actions.names) for one in (own or (), given)]
     except ValueError as error:
         raise SettingError(f"`constraints`: {error}") from None
-    return replace(
+    constraints = replace(
         parts[0],
         fixed=tuple(dict.fromkeys(parts[0].fixed + parts[1].fixed)),
         cardinalities=tuple(dict.fromkeys(parts[0].cardinalities + parts[1].cardinalities)),
     )
+    if constraints.always and not _leave_action(constraints):
+        raise SettingError("`constraints` leave no joint action: together they forbid all of them")
+    return constraints
 
 
 def _attribute(env: Any, name: str) -> Any:
