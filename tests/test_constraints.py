@@ -54,6 +54,9 @@ def test_joint_masks_are_transposed_into_order():
         ({(0, 1): np.ones((3, 2))}, r"has shape \(3, 2\); it must be \(2, 3\)"),
         ((np.ones(2), np.ones(2), np.ones(4)), r"of vertex 1 has shape \(2,\)"),
         ("no", "must hold zeros and ones"),
+        ({0: [0.0, -np.inf]}, "must hold zeros and ones"),
+        ({0: [1, 2]}, "must hold zeros and ones"),
+        ({0: [np.nan, 1]}, "must hold zeros and ones"),
     ],
 )
 def test_masks_that_fit_nothing_are_refused(given, message):

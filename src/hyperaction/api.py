@@ -101,7 +101,8 @@ class BaseAgent:
             real_actions=config.continuous,
         )
         config = with_env_edges(config, env, actions.names)
-        self._begin(environments(raw, actions, constraints, no_action), config, seed)
+        envs = environments(raw, actions, constraints, no_action)
+        self._begin(envs, config, seed, no_action=no_action)
 
     def _begin(
         self,
@@ -109,8 +110,9 @@ class BaseAgent:
         config: AgentConfig,
         seed: int,
         structure: Structure | None = None,
+        no_action: NoAction = "stop",
     ) -> None:
-        self.config, self.interface = config, Interface.of(env)
+        self.config, self.interface = config, Interface.of(env, no_action)
         agent, _ = assemble(config, env, structure)
         self._backup = Backup()
         self.trainer: Trainer | None = Trainer(agent, env, _count("seed", seed, least=0))

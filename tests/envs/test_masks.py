@@ -88,7 +88,11 @@ def test_masks_are_read_wherever_they_are_given(place):
 
     for env in environments(make):
         if place == "method" and isinstance(env, Vector):
-            continue  # Gymnasium's vectors have no such method.
+            env.reset(0)  # Which masks the last states have is not known.
+            np.testing.assert_array_equal(env.mask.rows, ROWS[[0, 0]])
+            env.step(np.zeros((2, 2), np.int32))
+            np.testing.assert_array_equal(env.mask.rows, ROWS[[1, 1]])
+            continue
         np.testing.assert_array_equal(masks_of(env), ROWS)
         assert env.observation_shape == BOX.shape
 
@@ -124,6 +128,30 @@ def test_what_the_environment_and_the_user_never_allow_is_not_allowed():
     actions = np.indices((2, 3)).reshape(2, -1).T
     expected = [np.count_nonzero(a) <= 1 and table[tuple(a)] for a in actions]
     np.testing.assert_array_equal(env.masks.always.allows(actions), expected)
+
+
+def test_rules_of_the_environments_of_a_vector_hold():
+    for env in environments(lambda: Limited(per_vertex)):
+        assert env.constraints.cardinalities
+
+
+def test_of_a_vector_too_a_state_without_a_mask_allows_all():
+    def form(number):
+        return {"0": ROWS[0, :2]} if number != 1 else None
+
+    class Rarely(Masked):
+        def _given(self):
+            seen, info = super()._given()
+            return seen, {} if info["action_mask"] is None else info
+
+    for env in environments(lambda: Rarely(form)):
+        rows = masks_of(env, 1)
+        np.testing.assert_array_equal(rows, [[1, 0, 1, 1, 1], np.ones(5)])
+
+
+def test_an_unknown_choice_where_nothing_is_allowed_is_refused():
+    with pytest.raises(SettingError, match="unknown choice 'defualt'; did you mean 'default'"):
+        Factored(Masked(per_vertex), action_map(SPACE), no_action="defualt")
 
 
 def test_rules_that_together_leave_nothing_are_refused():

@@ -96,11 +96,43 @@ def test_constraints_may_be_the_users(tmp_path):
     kind = AGENT_CLASSES["hgqn"]
     agent = kind(Unlimited(), **SMALL, constraints=Cardinality(at_most=2)).learn(40)
     nothing = [Cardinality(at_most=1), Cardinality(at_least=2)]
-    for constraints in ("at most 2", {("power", "gun"): np.ones((2, 2))}, nothing):
+    kind(Unlimited(), **SMALL, constraints="at most 2").learn(30)
+    for constraints in ("at mots 2", {("power", "gun"): np.ones((2, 2))}, nothing):
         with pytest.raises(SettingError, match="constraints"):
             kind(Unlimited(), **SMALL, constraints=constraints)
     agent.save(tmp_path / "agent.safetensors")
     assert kind.load(tmp_path / "agent.safetensors").constraints == agent.constraints
+
+
+class Named(gymnasium.Env):
+    """Two vertices alike, by names."""
+
+    observation_space = spaces.Box(-1, 1, (1,))
+    action_space = spaces.MultiDiscrete([2, 2])
+
+    def __init__(self, *names):
+        self.action_names = names
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(1, np.float32), 0.0, True, False, {}
+
+
+def test_the_same_names_in_another_order_are_refused():
+    agent = AGENT_CLASSES["hgqn"](Named("a", "b"), **SMALL)
+    assert len(agent.evaluate(Named("c", "d"), episodes=1)) == 1
+    for use in (agent.evaluate, agent.set_env):
+        with pytest.raises(ValueError, match=r"vertices are a, b, and .* in the order b, a"):
+            use(Named("b", "a"))
+
+
+def test_where_nothing_is_allowed_acting_does_as_was_chosen():
+    for choice, expected in (("default", [0]), ("ignore", [0, 1])):
+        agent = AGENT_CLASSES["hgqn"](Named("a", "b"), **SMALL, no_action=choice)
+        assert agent.act([0.0], {"a": [0, 0]})[0] in expected
 
 
 def test_constraints_on_the_command_line_survive_a_resume(tmp_path, capsys):

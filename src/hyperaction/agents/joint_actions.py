@@ -12,8 +12,14 @@ from numpy.typing import NDArray
 from hyperaction.agents.exploration import AbstractActions, Actions, Masks
 from hyperaction.agents.growth import on_level
 from hyperaction.constraints import Mask
+from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise import random_actions
+
+NOTHING_ALLOWED = (
+    "an action mask leaves no joint action in a state where one is needed; `no_action` default or "
+    "ignore goes on there"
+)
 
 
 class JointActions(AbstractActions):
@@ -41,7 +47,7 @@ class JointActions(AbstractActions):
         keys = jax.random.split(_key(rng), count)
         actions = np.asarray(_drawn(self.hypergraph, keys, self._on_grid(masks)))
         if actions.min() < 0:
-            raise ValueError("an action mask leaves no joint action in a state where one is needed")
+            raise SettingError(NOTHING_ALLOWED)
         return actions
 
     def redraw(

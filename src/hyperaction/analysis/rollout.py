@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -143,7 +144,9 @@ def _load(run: Path, env: str, trust: bool) -> tuple[BaseAgent, str, MakeEnv]:
         limit, roms = config["max_episode_steps"], config["roms"]
         return make_env(name, limit, unguarded, render_mode, roms)
 
-    return AGENT_CLASSES[config["agent"]].load(run), name, make
+    learner = AGENT_CLASSES[config["agent"]].load(run)
+    learner.interface = replace(learner.interface, no_action=config["no_action"])
+    return learner, name, make
 
 
 class Decision(NamedTuple):

@@ -21,13 +21,13 @@ class Cardinality:
     Args:
         at_most: The most of them; None for any number.
         at_least: The fewest of them.
-        vertices: The vertices that count, by number or name; None for all.
+        vertices: The vertices that count, by number or name ("power,fire"); None for all.
         default: Their default sub-action, or one for each.
     """
 
     at_most: int | None = None
     at_least: int = 0
-    vertices: tuple[int | str, ...] | None = None
+    vertices: tuple[int | str, ...] | str | None = None
     default: int | tuple[int, ...] = 0
 
     def __post_init__(self) -> None:
@@ -35,6 +35,12 @@ class Cardinality:
             given = getattr(self, name)
             if isinstance(given, list):
                 object.__setattr__(self, name, tuple(given))
+        if isinstance(self.vertices, str):
+            object.__setattr__(self, "vertices", tuple(self.vertices.split(",")))
+        for name in ("at_most", "at_least"):
+            count = getattr(self, name)
+            if count is not None and not isinstance(count, int | np.integer):
+                raise ValueError(f"{name} must be a whole number, not {count!r}")
         most = math.inf if self.at_most is None else self.at_most
         if not 0 <= self.at_least <= most:
             raise ValueError(

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperaction.constraints.cardinality import Cardinality, checked_cardinality
+from hyperaction.constraints.cardinality import Cardinality, checked_cardinality, parsed
 from hyperaction.constraints.tables import Scope, Tables, tables_of
 
 NoAction = Literal["stop", "default", "ignore"]
@@ -42,15 +42,17 @@ class Constraints:
 
         Args:
             sizes: The number of sub-actions of each vertex.
-            given: A cardinality, a mask, or several of either; or constraints.
+            given: A cardinality, a mask, either as the command line writes it ("at most 2"), or
+                several; or constraints.
             names: The names of the vertices, if they have any.
         """
         if isinstance(given, Constraints):
             return given
         constraints = cls(tuple(int(size) for size in sizes))
         several = given if isinstance(given, list | tuple) else (given,)
-        if several and not any(isinstance(one, Cardinality | Mapping) for one in several):
+        if several and not any(isinstance(one, Cardinality | Mapping | str) for one in several):
             several = (given,)  # One mask, a row for each vertex.
+        several = [parsed(one) if isinstance(one, str) else one for one in several]
         for one in several:
             if isinstance(one, Cardinality):
                 known = constraints.cardinalities

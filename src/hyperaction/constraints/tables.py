@@ -122,6 +122,7 @@ def _booleans(given: Any) -> NDArray[np.bool_]:
         array = np.asarray(given)
     except Exception:  # Of any object: a ragged list is no array.
         array = np.empty(0, object)
-    if array.dtype.kind not in "biuf":
+    is_number = array.dtype.kind in "biuf"
+    if not is_number or (array.dtype != bool and not ((array == 0) | (array == 1)).all()):
         raise ValueError("the mask must hold zeros and ones")
     return array.astype(bool)

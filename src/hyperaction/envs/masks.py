@@ -11,7 +11,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import gymnasium
 import numpy as np
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hyperaction.constraints import Constraints, Mask, NoAction, Tables, tables_of
 from hyperaction.envs.action_maps import ActionMap, Product
 from hyperaction.envs.guard import EnvironmentFaultError, short
-from hyperaction.errors import SettingError
+from hyperaction.errors import SettingError, unknown
 
 KEY = "action_mask"
 
@@ -46,7 +46,7 @@ def report_unused(info: dict[str, Any], space: spaces.Space[Any]) -> None:
     observed = space.spaces if isinstance(space, spaces.Dict) else {}
     for where, names in (("info", info), ("observation", observed)):
         for name in names:
-            if isinstance(name, str) and LIKE_A_MASK.fullmatch(name):
+            if name != KEY and isinstance(name, str) and LIKE_A_MASK.fullmatch(name):
                 warnings.warn(
                     f"the environment's {where} has '{name}', which looks like an action mask and "
                     f"is not used as one: masks are read from info['{KEY}'] or "
@@ -70,6 +70,8 @@ class MaskReader:
         self.sizes, self.names = actions.sizes, actions.names
         self._is_discrete = isinstance(actions, Product)
         self.always = Constraints(self.sizes) if always is None else always
+        if no_action not in get_args(NoAction):
+            raise SettingError(f"`no_action`: {unknown('choice', no_action, get_args(NoAction))}")
         self.no_action = no_action
         self._begun: tuple[Constraints, bool] = (self.always, False)
 
@@ -168,7 +170,10 @@ def constraints_of(env: Any, actions: ActionMap, given: Any = ()) -> Constraints
 
 def _attribute(env: Any, name: str) -> Any:
     if isinstance(env, VectorEnv):
-        return getattr(env.unwrapped, name, None)
+        several = getattr(env.unwrapped, "envs", None)  # Which AsyncVectorEnv has elsewhere.
+        if hasattr(env.unwrapped, name) or not several:
+            return getattr(env.unwrapped, name, None)
+        return _attribute(several[0], name)
     return env.get_wrapper_attr(name) if env.has_wrapper_attr(name) else None
 
 
@@ -207,6 +212,35 @@ class MaskInInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
         else:
             mask = np.asarray(self._ask())
         return observation, {KEY: mask} | info
+
+
+class VectorAskedForMasks(VectorWrapper[Any, Any, Any]):
+    """A vector of environments with a method `action_masks()`, their masks in `info`.
+
+    Of an episode's last state, where the vector has begun the next one already, nothing is known.
+    """
+
+    @classmethod
+    def of(cls, env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
+        """The environments, wrapped where they have such a method."""
+        several = getattr(env.unwrapped, "envs", None)
+        return cls(env) if several and callable(_attribute(several[0], "action_masks")) else env
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """As the environments do."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        return observation, {KEY: self._masks()} | info
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """As the environments do."""
+        observation, reward, terminated, truncated, info = self.env.step(actions)
+        return observation, reward, terminated, truncated, {KEY: self._masks()} | info
+
+    def _masks(self) -> list[Any]:
+        inner: Any = self.env.unwrapped
+        return [np.asarray(one.get_wrapper_attr("action_masks")()) for one in inner.envs]
 
 
 class VectorMaskInInfo(VectorWrapper[Any, Any, Any]):
@@ -264,10 +298,16 @@ def masks_of(info: dict[str, Any], count: int) -> list[Any]:
     given = info.get(KEY)
     if given is None:
         return [None] * count
+    is_given = info.get(f"_{KEY}", np.ones(count, bool))
     if isinstance(given, dict):  # Gymnasium makes one dictionary of several.
         tables = {name: each for name, each in given.items() if not str(name).startswith("_")}
-        return [{name: each[index] for name, each in tables.items()} for index in range(count)]
-    is_given = info.get(f"_{KEY}", np.ones(count, bool))
+        flags = {name: given.get(f"_{name}", is_given) for name in tables}
+        return [
+            {name: each[index] for name, each in tables.items() if flags[name][index]}
+            if is_given[index]
+            else None
+            for index in range(count)
+        ]
     return [given[index] if is_given[index] else None for index in range(count)]
 
 

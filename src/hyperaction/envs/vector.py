@@ -20,6 +20,7 @@ from hyperaction.envs.guard import (
 )
 from hyperaction.envs.masks import (
     MaskReader,
+    VectorAskedForMasks,
     VectorMaskInInfo,
     constraints_of,
     masks_of,
@@ -157,7 +158,7 @@ class Vector:
         *,
         plain: bool = False,
     ) -> None:
-        self.env = env = VectorMaskInInfo.of(env)
+        self.env = env = VectorAskedForMasks.of(VectorMaskInInfo.of(env))
         self.constraints = constraints_of(env, actions, constraints)
         self._masks = MaskReader(actions, self.constraints, no_action)
         self._guard = guard

@@ -17,6 +17,7 @@ from hyperaction.envs.action_maps import ActionMap, stacked
 from hyperaction.envs.factoring import fits
 from hyperaction.envs.guard import EnvironmentFaultError
 from hyperaction.envs.masks import KEY, MaskReader, without_mask
+from hyperaction.envs.names import from_env
 from hyperaction.envs.observations import Observations, as_batch
 from hyperaction.envs.vector import Environments, Single, Vector
 from hyperaction.envs.wrapper import Factored
@@ -35,25 +36,39 @@ class Interface:
         observation_shape: The shape of those arrays.
         actions: How actions are factored.
         constraints: What is allowed in every state.
+        no_action: What to do where a mask leaves no action.
     """
 
     observations: Observations | None
     observation_shape: tuple[int, ...]
     actions: ActionMap
     constraints: Constraints
+    no_action: NoAction = "stop"
 
     @classmethod
-    def of(cls, env: Environments) -> Interface:
+    def of(cls, env: Environments, no_action: NoAction = "stop") -> Interface:
         """How an agent sees the environments that it is made for."""
-        return cls(env.observations, env.observation_shape, env.actions, env.constraints)
+        shape = env.observation_shape
+        return cls(env.observations, shape, env.actions, env.constraints, no_action)
 
-    def environments(self, env: RawEnv, no_action: NoAction = "stop") -> Environments:
+    def environments(self, env: RawEnv) -> Environments:
         """An environment, or a vector of them, as the agent sees it; others are refused."""
-        envs = environments(env, self.actions, self.constraints, no_action)
+        envs = environments(env, self.actions, self.constraints, self.no_action)
         if not self._observes(envs):
-            envs = environments(env, self.actions, self.constraints, no_action, plain=True)
+            envs = environments(env, self.actions, self.constraints, self.no_action, plain=True)
         self._check(envs, action_space(env))
+        self._check_names(env)
         return envs
+
+    def _check_names(self, env: RawEnv) -> None:
+        """Refuses the same names in another order: masks by name would be of other vertices."""
+        ours = self.actions.names
+        theirs = from_env(env, len(ours), has_joints=False)
+        if theirs and theirs != ours and set(theirs) == set(ours):
+            raise ValueError(
+                f"the agent's vertices are {', '.join(ours)}, and the environment has them in the "
+                f"order {', '.join(theirs)}"
+            )
 
     def _observes(self, env: Environments) -> bool:
         """Whether observations are encoded as the agent takes them."""
@@ -92,7 +107,7 @@ class Interface:
         else:
             given = [mask] * len(batch)
         try:
-            masks = MaskReader(self.actions, self.constraints).begin(given)
+            masks = MaskReader(self.actions, self.constraints, self.no_action).begin(given)
         except EnvironmentFaultError as error:
             message = str(error).replace("the environment gave the action_mask", "`mask`")
             raise SettingError(message) from None
