@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from hyperaction.bench import peers
+from hyperaction.bench import defaults, peers
 from tests.strategies import HAS_KERNEL
 
 
@@ -50,6 +50,13 @@ def test_the_maximise_benchmark_measures_its_cases(tmp_path):
         assert rows["kernels"] == {"set": "baseline", "used": used}
         sentence = f"Instruction set baseline; kernels used: {', '.join(used)}."
         assert sentence in " ".join(printed.split())
+
+
+def test_a_first_run_is_compared_with_random_actions():
+    row = defaults.first_run("Machines-v0", 60, seed=0)
+    assert (row.env, row.preset, row.steps) == ("Machines-v0", "small", 60)
+    assert 30 < row.random < 50  # Of at most 96, and 60 where all just work.
+    assert row.trained != row.random
 
 
 def test_an_unknown_case_is_refused(tmp_path):

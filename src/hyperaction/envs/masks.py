@@ -224,7 +224,9 @@ class VectorAskedForMasks(VectorWrapper[Any, Any, Any]):
     def of(cls, env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
         """The environments, wrapped where they have such a method."""
         several = getattr(env.unwrapped, "envs", None)
-        return cls(env) if several and callable(_attribute(several[0], "action_masks")) else env
+        if not several or isinstance(several[0], MaskInInfo):  # Which asks by itself.
+            return env
+        return cls(env) if callable(_attribute(several[0], "action_masks")) else env
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
