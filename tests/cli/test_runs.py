@@ -119,7 +119,7 @@ def test_a_diverged_return_is_not_averaged_and_not_drawn(tmp_path, capsys):
     assert main(["table", str(tmp_path), "--format", "csv"]) == 0
     printed, skipped = capsys.readouterr()
     assert "a: the score is nan" in skipped
-    assert printed.splitlines()[1].startswith("E,hgqn 1,1,40,2,3.5,")
+    assert printed.splitlines()[1].startswith("E,hgqn rank 1,1,40,2,3.5,")
     data, _ = PageData([tmp_path], last=10)()
     assert [run["steps"] for run in data["runs"]] == [[10, 20, 40], [10, 20, 30, 40]]
 

@@ -72,7 +72,7 @@ def test_runs_are_found_named_and_summed_up(tmp_path, capsys):
     names = "environment | agent | seeds | steps | evaluations | mean | median | IQM"
     assert header == f"| {names} |"
     assert rows[0].startswith("| E | one | 4 | 30 | 1 | 4.50 (3.")
-    assert rows[1] == "| E | hgqn 1,2 | 4 | 20 | 1" + " | 9.00 (9.00 to 9.00)" * 3 + " |"
+    assert rows[1] == "| E | hgqn rank 2 | 4 | 20 | 1" + " | 9.00 (9.00 to 9.00)" * 3 + " |"
     assert rows[2].startswith("| F | one | 4 | 20 | 1 | 2.00")
     assert len(rows) == 3  # Not every agent was in both environments.
     write(tmp_path / "short", "E", "hgqn", 9, [0], orders=[1, 2])

@@ -13,6 +13,7 @@ from hyperaction.arguments import Positional, parse
 from hyperaction.cli.report import PageData, check_folders
 from hyperaction.cli.terminal import UserError, need, print_error
 from hyperaction.errors import check_ranges
+from hyperaction.report.page.baselines import parsed
 from hyperaction.report.page.server import LOOPBACK, PageServer
 from hyperaction.report.page.videos import Video
 
@@ -25,12 +26,16 @@ class WatchOptions:
     """Directories that contain runs, at any depth."""
     last: int = 10
     """The number of evaluations in a score, at most."""
+    baseline: tuple[str, ...] = ()
+    """Returns to compare with, as NAME=RETURN: random=22 PPO=480; baselines.json in a directory
+    has them by environment."""
     port: int = 8642
     """The port of the server; 0 takes any free port."""
 
     def __post_init__(self) -> None:
         check_folders(self.folders)
         check_ranges(self, last=(1, inf), port=(0, 65535))
+        parsed(self.baseline)
 
 
 class _Reported:
@@ -51,8 +56,9 @@ def main(args: Sequence[str]) -> None:
     """Serves the page until Ctrl-C."""
     options: WatchOptions = parse(WatchOptions, "watch", args)
     need("vl_convert", extra="report")
+    page = PageData(options.folders, options.last, options.baseline)
     try:
-        server = PageServer(options.port, _Reported(PageData(options.folders, options.last)))
+        server = PageServer(options.port, _Reported(page))
     except OSError as error:
         message = f"--port {options.port}: {error.strerror} (--port 0 takes any free port)"
         raise UserError(message, code=1) from None

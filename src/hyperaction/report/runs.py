@@ -61,14 +61,19 @@ def short_names(paths: Iterable[Path]) -> dict[Path, str]:
 def agent_labels(configs: dict[Path, dict[str, Any]]) -> dict[Path, str]:
     """A label for the agent of each run, the same for runs that differ only in their seed.
 
-    Runs of a sweep have the sweep's name for the agent.
+    Runs of a sweep have the sweep's name for the agent. Agents that would have the same label have
+    their presets in it, where these differ, or else a number.
     """
+    plain = {out: _label(out, config) for out, config in configs.items()}
+    presets: dict[str, set[str]] = {}
+    for out, config in configs.items():
+        presets.setdefault(plain[out], set()).add(preset_of(config))
     by_settings: dict[str, str] = {}
     labels = {}
     for out, config in configs.items():
         settings = {name: value for name, value in config.items() if name not in NOT_OF_AGENT}
-        in_sweep = re.fullmatch(r"seed-\d+", out.name)
-        label = out.parent.name if in_sweep else _describe(config)
+        differ = len(presets[plain[out]]) > 1 and preset_of(config)
+        label = f"{plain[out]}, {preset_of(config)}" if differ else plain[out]
         key = json.dumps([label, settings], sort_keys=True)
         if key not in by_settings:
             same = sum(re.sub(r" \(\d+\)$", "", each) == label for each in by_settings.values())
@@ -77,10 +82,22 @@ def agent_labels(configs: dict[Path, dict[str, Any]]) -> dict[Path, str]:
     return labels
 
 
+def preset_of(config: dict[str, Any]) -> str:
+    """The preset of a run; empty where its settings do not say."""
+    return str(config.get("preset", ""))
+
+
+def _label(out: Path, config: dict[str, Any]) -> str:
+    return out.parent.name if re.fullmatch(r"seed-\d+", out.name) else _describe(config)
+
+
 def _describe(config: dict[str, Any]) -> str:
     agent, settings = str(config["agent"]), config["settings"]
     if agent not in ("hgqn", "hg-rainbow"):
         return agent
     if edges := settings.get("edges"):
         return f"{agent} {len(edges)} hyperedges"
-    return f"{agent} {','.join(map(str, settings.get('orders', ())))}".rstrip()
+    orders = sorted(settings.get("orders", ()))
+    if orders and orders == list(range(1, len(orders) + 1)):
+        return f"{agent} rank {len(orders)}"
+    return f"{agent} orders {','.join(map(str, orders))}" if orders else agent

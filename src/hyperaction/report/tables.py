@@ -136,9 +136,14 @@ def shared_environments(results: Sequence[Result]) -> list[str]:
 def legend(results: Sequence[Result], last: int) -> str:
     """What the numbers of the tables are."""
     text = (
-        f"A score is the mean return of a run's last {last} evaluations, but of no more than the "
-        f"last half of them, or of its last phases of training if it has none; in brackets 95% "
-        f"bootstrap intervals, where there are at least {MIN_SEEDS} seeds."
+        f"A score is the mean return of {_averaged(results)}, or of its last phases of training if "
+        f"it has none (at most {last}, and at most half of them)"
+    )
+    several = len({(result.env, result.agent) for result in results}) < len(results)
+    text += (
+        f"; in brackets 95% bootstrap intervals, where there are at least {MIN_SEEDS} seeds."
+        if several
+        else "."
     )
     envs = {result.env for result in results}
     shared = shared_environments(results)
@@ -149,6 +154,14 @@ def legend(results: Sequence[Result], last: int) -> str:
     missing = sorted(envs - set(shared))
     without = f", without {', '.join(missing)}, where agents are missing" if missing else ""
     return f"{text} Overall scores{without} range from 0 (lowest) to 1 (highest) per environment."
+
+
+def _averaged(results: Sequence[Result]) -> str:
+    """The evaluations that scores average, in words."""
+    counts = [result.score.evaluations for result in results]
+    if not counts or max(counts) == 1:
+        return "a run's last evaluation"
+    return f"a run's last {_range(counts)} evaluations"
 
 
 def _range(numbers: Sequence[int]) -> str:

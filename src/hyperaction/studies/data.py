@@ -22,6 +22,13 @@ def find_curve(table: list[list[str]], env: str, agent: str) -> PublishedCurve |
     return PublishedCurve(agent, steps, **statistics)
 
 
+def find_curves(table: list[list[str]], env: str) -> list[PublishedCurve]:
+    """The curves of all agents in an environment."""
+    agents = dict.fromkeys(row[1] for row in table[1:] if row[0] == env)
+    curves = [find_curve(table, env, agent) for agent in agents]
+    return [curve for curve in curves if curve is not None]
+
+
 @cache
 def read_table(package: str, name: str) -> list[list[str]]:
     """The rows of a CSV file of a package, without its comment lines."""

@@ -9,6 +9,7 @@ from typing import Any
 from hyperaction.envs.ids import game_of
 from hyperaction.envs.roms import is_published_otherwise
 from hyperaction.report.curves import PublishedCurve
+from hyperaction.report.page.baselines import Published
 from hyperaction.report.runs import RunData
 from hyperaction.runs.reader import Metrics, read_metrics
 from hyperaction.runs.schema import UnreadableError
@@ -19,6 +20,13 @@ from hyperaction.training.config import run_config
 def published_curve(config: dict[str, Any]) -> PublishedCurve | None:
     """The published curve for the agent and environment of a run, if there is one."""
     return physical.published_curve(config) or atari.published_curve(config)
+
+
+def published_results(config: dict[str, Any]) -> Published:
+    """All that was published for the environment of a run."""
+    curve = published_curve(config)
+    curves = physical.published_curves(config) + atari.published_curves(config)
+    return Published(curve.agent if curve else "", curves, atari.published_scores(config))
 
 
 def read_runs(names: Mapping[Path, str]) -> tuple[list[RunData], list[str]]:

@@ -7,6 +7,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+SCRIPTS = ("base", "export", "results", "curves", "hypergraph", "explained", "page")
+"""The page's own scripts, in the order in which they are run, as one."""
+
 
 def html(data: dict[str, Any], videos: list[dict[str, str]], *, live: bool = False) -> str:
     """The page with its data.
@@ -21,7 +24,7 @@ def html(data: dict[str, Any], videos: list[dict[str, str]], *, live: bool = Fal
     parts = {
         "STYLE": (here / "page.css").read_text(),
         "CHARTS": charts(),
-        "SCRIPT": (here / "page.js").read_text(),
+        "SCRIPT": "\n".join((here / f"{name}.js").read_text() for name in SCRIPTS),
         "DATA": as_script({**data, "videos": videos, "live": live}),
     }
     for name, text in parts.items():

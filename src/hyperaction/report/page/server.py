@@ -15,7 +15,7 @@ from threading import BoundedSemaphore, Lock
 from typing import Any
 
 from hyperaction.report.page.html import as_script, html
-from hyperaction.report.page.videos import Video
+from hyperaction.report.page.videos import Video, poster
 
 LOOPBACK = "127.0.0.1"
 HOSTS = (LOOPBACK, "localhost")
@@ -159,7 +159,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _addresses(videos: list[Video]) -> list[dict[str, str]]:
-    return [{"name": name, "src": f"video/{k}"} for k, (name, _) in enumerate(videos)]
+    return [
+        {"name": name, "src": f"video/{k}", "poster": poster(file)}
+        for k, (name, file) in enumerate(videos)
+    ]
 
 
 def byte_range(header: str, size: int) -> range | None:

@@ -50,6 +50,20 @@ def published_curve(config: dict[str, Any]) -> PublishedCurve | None:
     return curve(game_of(str(config["env"])), agent) if agent in AGENTS else None
 
 
+def published_curves(config: dict[str, Any]) -> list[PublishedCurve]:
+    """The published curves of all agents in the game of a run."""
+    game = game_of(str(config["env"]))
+    return [curve(game, agent) for agent in AGENTS] if game in GAMES else []
+
+
+def published_scores(config: dict[str, Any]) -> dict[str, float]:
+    """The published scores of random actions and of a human player in the game of a run."""
+    game = game_of(str(config["env"]))
+    if game not in GAMES:
+        return {}
+    return {f"published {name}": score for name, score in reference(game)._asdict().items()}
+
+
 def paper_agent(config: dict[str, Any]) -> str | None:
     """The agent of the paper that a run has, by name and hyperedges, in one of the paper's games.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hyperaction.report.curves import PublishedCurve
-from hyperaction.studies.data import find_curve, read_table
+from hyperaction.studies.data import find_curve, find_curves, read_table
 
 
 def published_curve(config: dict[str, Any]) -> PublishedCurve | None:
@@ -14,8 +14,20 @@ def published_curve(config: dict[str, Any]) -> PublishedCurve | None:
     A run with settings other than the paper's is compared with the paper's agent of the same name
     and rank.
     """
-    domain = str(config["env"]).split(":")[-1].rsplit("-v", 1)[0]
-    return find_curve(read_table(__package__, "published.csv"), domain, _published_name(config))
+    return find_curve(_table(), _domain(config), _published_name(config))
+
+
+def published_curves(config: dict[str, Any]) -> list[PublishedCurve]:
+    """The published curves of all agents in the domain of a run."""
+    return find_curves(_table(), _domain(config))
+
+
+def _table() -> list[list[str]]:
+    return read_table(__package__, "published.csv")
+
+
+def _domain(config: dict[str, Any]) -> str:
+    return str(config["env"]).split(":")[-1].rsplit("-v", 1)[0]
 
 
 def _published_name(config: dict[str, Any]) -> str:
