@@ -70,13 +70,16 @@ def test_seeds_that_drift_apart_all_count_on_the_page(tmp_path):
         ]
         (out / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     data, _ = PageData([tmp_path / "runs"], last=10)()
-    means = data["means"]
-    assert len(means) == 10
-    inside = [row for row in means if row["step"] <= 1000]
+    (mean,) = data["means"]
+    assert (mean["metric"], mean["axis"], len(mean["x"])) == ("return", "step", 10)
+    rows = list(zip(mean["x"], mean["mean"], mean["seeds"], strict=True))
+    inside = [row for row in rows if row[0] <= 1000]
     assert len(inside) == 8
-    for row in inside[1:]:  # Before the first evaluation of a seed its line is level.
-        assert row["seeds"] == 3
-        assert row["mean"] == pytest.approx(row["step"] + 1)
+    for step, value, seeds in inside[
+        1:
+    ]:  # Before the first evaluation of a seed its line is level.
+        assert seeds == 3
+        assert value == pytest.approx(step + 1)
 
 
 def test_seeds_that_drift_apart_are_compared_at_the_same_steps():

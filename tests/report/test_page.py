@@ -7,14 +7,18 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from pathlib import Path
 from urllib.parse import quote
+from xml.etree import ElementTree
 
+import imageio_ffmpeg
 import numpy as np
 import pytest
 
 from hyperaction import Hypergraph, cli
 from hyperaction.analysis.explain import Explanation
 from hyperaction.analysis.rollout import Rollout
+from hyperaction.cli.report import PageData
 from tests.report.test_tables import write
 
 CHROMIUM = shutil.which("chromium")
@@ -92,7 +96,8 @@ def test_the_page_shows_all_runs_offline(browser, runs, tmp_path):
     assert 'src="http' not in text
     page, messages = opened(browser, f"file://{file}")
     page.context.set_offline(True)
-    assert page.locator("#about").inner_text() == "8 runs, 8 complete, 2 environments."
+    assert page.locator("h1").inner_text() == "3 agents on 2 environments"
+    assert page.locator("#about").inner_text() == "8 runs, 3 seeds, all complete."
     # A point for every evaluation of the mean curves: three of hgqn, four of bdqn, one of dqn.
     assert page.locator("#curves").get_attribute("data-points") == "8"
     assert points(page) == 8
@@ -136,24 +141,126 @@ def test_what_is_damaged_is_left_out(browser, runs, tmp_path, capsys):
     page, messages = opened(browser, f"file://{file}")
     page.get_by_role("combobox", name="Environment").select_option("E")
     page.wait_for_function("document.querySelector('#curves').dataset.points === '2'")
-    assert page.get_by_role("combobox", name="Run", exact=True).locator("option").count() == 1
+    assert page.locator("#explanation option").count() == 1
     assert [line for line in messages if "video" not in line] == []
 
 
-def test_the_hypergraph_reacts_to_the_pointer(browser, runs, tmp_path):
+def test_the_hypergraph_is_square_and_reacts_to_pointer_and_keys(browser, runs, tmp_path):
     file = tmp_path / "report.html"
     assert cli.main(["report", str(runs), "--out", str(file)]) == 0
     page, _ = opened(browser, f"file://{file}")
-    lines = page.locator("#hypergraph .mark-rule line")
-    # Six pairs, and four sets of three with a line from each vertex to their middle.
-    assert lines.count() == 6 + 4 * 3
-    before = lines.evaluate_all("all => all.map((line) => line.getAttribute('opacity'))")
-    assert set(before) == {"0.9"}
+    lines, regions = page.locator("#hypergraph line"), page.locator("#hypergraph path")
+    assert (lines.count(), regions.count()) == (6, 4)  # Pairs are lines, sets of three regions.
+    middle = [circle.bounding_box() for circle in page.locator("#hypergraph circle").all()]
+    wide, high = (max(box[k] for box in middle) - min(box[k] for box in middle) for k in "xy")
+    assert abs(wide - high) < 20  # But for the sizes of the vertices.
+    readout = page.locator("#hypergraph-readout")
     lines.last.hover(force=True)
-    page.wait_for_selector("#vg-tooltip-element.visible")
-    assert "of the variance" in page.locator("#vg-tooltip-element").inner_text()
+    assert "of the variance" in readout.inner_text()
     after = lines.evaluate_all("all => all.map((line) => line.getAttribute('opacity'))")
-    assert sorted(set(after)) == ["0.15", "0.9"]
+    assert sorted(set(after)) == ["0.15", "1"]
+    page.locator("#hypergraph svg").focus()
+    page.keyboard.press("ArrowRight")  # The one that explains most.
+    first = readout.inner_text()
+    page.keyboard.press("ArrowRight")
+    assert readout.inner_text() != first
+    shares = [float(text.split(", ")[-2].split("%")[0]) for text in (first, readout.inner_text())]
+    assert shares[0] >= shares[1]
+    page.get_by_role("combobox", name="Hyperedges").select_option("order 3")
+    assert (lines.count(), regions.count()) == (0, 4)
+
+
+@pytest.fixture
+def one_run(tmp_path):
+    """A run of two phases, with times and a film."""
+    out = tmp_path / "solo"
+    write(out, "E", "bdqn", 7, [])
+    rows = [
+        {"kind": "train", "step": 100, "episodes": 4, "return": 2.0, "epsilon": 1.0,
+         "steps_per_second": 50.0},
+        {"kind": "eval", "step": 100, "return": 3.0},
+        {"kind": "train", "step": 200, "episodes": 4, "return": 4.0, "epsilon": 0.5, "loss": 0.1,
+         "steps_per_second": 10.0},
+        {"kind": "eval", "step": 200, "return": 9.0},
+    ]  # fmt: skip
+    (out / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    film = imageio_ffmpeg.write_frames(out / "film.mp4", (64, 48), fps=5, quality=3)
+    film.send(None)
+    for shade in (40, 120, 200):
+        film.send(np.full((48, 64, 3), shade, np.uint8).tobytes())
+    film.close()
+    return out
+
+
+def test_one_run_has_only_sections_that_say_something(browser, one_run, tmp_path):
+    file = tmp_path / "report.html"
+    assert cli.main(["report", str(one_run), "--out", str(file)]) == 0
+    page, messages = opened(browser, f"file://{file}")
+    assert page.locator("h1").inner_text() == "bdqn on E"
+    assert page.locator("#about").inner_text() == "1 run, seed 7, complete."
+    cards = page.locator(".card").all_inner_texts()
+    assert cards[0].split("\n\n") == [
+        "Final return", "9", "last evaluation", "random actions (4 episodes): 2",
+    ]  # fmt: skip
+    assert cards[3].split("\n\n")[:2] == ["Training time", "12 s"]  # 100 / 50 + 100 / 10.
+    assert page.locator("table:visible").count() == 0
+    assert page.get_by_role("combobox", name="Environment").count() == 0
+    headings = page.locator("h2:visible").all_inner_texts()
+    assert headings == ["Learning curves", "Video", "Commands", "Settings"]
+    assert page.locator("video").get_attribute("poster").startswith("data:image/jpeg;base64,")
+    assert page.locator("#commands code").first.inner_text().startswith("hyperaction evaluate ")
+    assert messages == []
+
+
+def saved(page, name):
+    """The content of the file that a button saves."""
+    with page.expect_download() as download:
+        page.get_by_role("button", name=name).click()
+    return download.value.suggested_filename, Path(download.value.path()).read_bytes()
+
+
+def test_curves_are_over_steps_or_time_and_saved_as_files(browser, one_run, tmp_path):
+    other = {"published <b>": {"steps": [100, 200], "returns": [1, 6]}}
+    (one_run / "baselines.json").write_text(json.dumps({"constant <b>": 5.5, "E": other}))
+    file = tmp_path / "report.html"
+    assert cli.main(["report", str(one_run), "--baseline", "PPO=7", "--out", str(file)]) == 0
+    page, messages = opened(browser, f"file://{file}")
+    drawn = page.locator("#curves svg")
+    assert page.locator("#curves").get_attribute("data-baselines") == "4"
+    for name in ("PPO", "constant <b>", "published <b>", "random actions (4 episodes)"):
+        assert name in drawn.text_content()
+        assert page.get_by_role("checkbox", name=name).is_checked()
+    page.get_by_role("checkbox", name="PPO").press("Space")
+    page.wait_for_function("document.querySelector('#curves').dataset.baselines === '3'")
+    page.get_by_role("radio", name="time").check()
+    page.wait_for_function("document.querySelector('#curves').dataset.baselines === '2'")
+    assert "training time (seconds)" in drawn.text_content()
+    name, content = saved(page, "as CSV")
+    assert name == "E-return.csv"
+    assert content.decode().splitlines() == [
+        "run,agent,seed,seconds,return", "solo,bdqn,7,2,3", "solo,bdqn,7,12,9",
+    ]  # fmt: skip
+    name, content = saved(page, "learning curves as SVG")
+    root = ElementTree.fromstring(content)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "constant <b>" in "".join(root.itertext())
+    assert saved(page, "learning curves as PNG")[1].startswith(b"\x89PNG")
+    page.get_by_role("combobox", name="Show").select_option("loss")
+    page.wait_for_function("document.querySelector('#curves').dataset.points === '1'")
+    assert messages == []
+
+
+def test_baselines_that_are_no_numbers_are_refused(one_run, tmp_path, capsys):
+    file = tmp_path / "report.html"
+    for wrong in ("PPO", "PPO=", "=3", "PPO=nan", "PPO=high"):
+        assert cli.main(["report", str(one_run), "--baseline", wrong, "--out", str(file)]) == 2
+        assert "--baseline must be NAME=RETURN" in capsys.readouterr().err
+    for content in ("[1]", '{"a": "b"}', '{"E": {"a": null}}', '{"a": {"steps": [2, 1]}}', "{"):
+        (one_run / "baselines.json").write_text(content)
+        page = PageData([one_run], 10)
+        shown = [line["name"] for line in page()[0]["baselines"]]
+        assert shown == ["random actions (4 episodes)"]
+        assert "baselines.json is damaged" in page.problems[0]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

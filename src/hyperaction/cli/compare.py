@@ -13,7 +13,7 @@ from hyperaction.cli.console import Console
 from hyperaction.cli.terminal import check_any, need
 from hyperaction.errors import check_ranges, printable
 from hyperaction.report import curves
-from hyperaction.report.runs import agent_labels, short_names
+from hyperaction.report.runs import agent_labels, preset_of, short_names
 from hyperaction.runs.files import check_is_no_directory
 from hyperaction.runs.remote import to_read
 from hyperaction.studies.runs import published_curve, read_runs, version_notes
@@ -51,7 +51,9 @@ def main(args: Sequence[str]) -> None:
     labels = agent_labels({run.out: run.config for run in runs})
     pairs = []
     for run in runs:
-        name, env, agent = map(printable, (run.name, run.config["env"], labels[run.out]))
+        label, preset = labels[run.out], preset_of(run.config)
+        agent = f"{label}, {preset}" if preset and preset not in label else label
+        name, env, agent = map(printable, (run.name, run.config["env"], agent))
         curve = curves.Curve(name, env, *run.points, agent)
         pairs.append((curve, published_curve(run.config)))
     console = Console()

@@ -59,6 +59,11 @@ class Curve(NamedTuple):
         """Its steps and returns."""
         return self.steps, self.returns
 
+    @property
+    def label(self) -> str:
+        """The run and its agent."""
+        return f"{self.name} ({self.agent})"
+
 
 class Group(NamedTuple):
     """Runs in one environment that are compared with the same published curve, if there is one."""
@@ -70,7 +75,12 @@ class Group(NamedTuple):
     @property
     def title(self) -> str:
         """The environment and the published agent."""
-        return f"{self.env}, {self.published.agent if self.published else 'nothing published'}"
+        return f"{self.env}, {self.published_label or 'nothing published'}"
+
+    @property
+    def published_label(self) -> str:
+        """What runs are compared with; empty if nothing was published."""
+        return f"published {self.published.agent}" if self.published else ""
 
     def means(self, steps: NDArray[np.int64] | None = None) -> dict[str, MeanCurve]:
         """The mean over the seeds of each agent that has several, at these or common steps."""
@@ -127,10 +137,10 @@ def sentence(curve: Curve, published: PublishedCurve) -> str:
     counts = count_inside(curve, published)
     if not sum(counts.values()):
         first, last = published.steps[0], published.steps[-1]
-        return f"{curve.name}: no result at the published steps, {first:,} to {last:,}"
+        return f"{curve.label}: no result at the published steps, {first:,} to {last:,}"
     mean = published.at(curve.steps[-1:])[0][0]
     return (
-        f"{curve.name}: {counts['inside']} of {sum(counts.values())} phases between the "
+        f"{curve.label}: {counts['inside']} of {sum(counts.values())} phases between the "
         f"published minimum and maximum, {counts['above']} above, {counts['below']} below; last "
         f"return {format_return(curve.returns[-1])}, published mean {format_return(mean)}"
     )

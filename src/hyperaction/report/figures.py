@@ -36,13 +36,20 @@ def draw_curves(groups: Sequence[Group], file: Path) -> Path:
             steps = published.steps
             shown = steps <= last + half_phase(steps)
             band = (published.minimum[shown], published.maximum[shown])
-            axes.fill_between(steps[shown], *band, color="0.85", label="published range")
-            axes.plot(steps[shown], published.mean[shown], color="0.45", label="published mean")
+            axes.fill_between(
+                steps[shown], *band, color="0.85", label=f"{group.published_label}, range"
+            )
+            axes.plot(
+                steps[shown],
+                published.mean[shown],
+                color="0.45",
+                label=f"{group.published_label}, mean",
+            )
         for curve in group.curves:
-            axes.plot(curve.steps, curve.returns, label=curve.name, linewidth=1.2)
+            axes.plot(curve.steps, curve.returns, label=curve.label, linewidth=1.2)
         for name, mean in group.means().items():
             axes.plot(mean.steps, mean.mean, label=name, linewidth=2.4)
-        axes.set_title(group.title, fontsize=9)
+        axes.set_title(group.env, fontsize=9)
         axes.set_xlabel("environment steps")
         axes.set_ylabel("return")
         axes.xaxis.set_major_formatter(lambda step, _: f"{step / 1000:g}k")

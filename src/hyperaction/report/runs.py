@@ -12,7 +12,7 @@ import numpy as np
 
 from hyperaction.report.statistics import Points
 
-NOT_OF_AGENT = ("env", "seed", "steps")
+NOT_OF_AGENT = ("env", "seed", "steps", "phase_steps", "evaluation_steps")
 """Settings in which runs of the same agent may differ."""
 
 

@@ -60,7 +60,7 @@ async function chart(id, spec) {
   const axis = { labelColor: ink(), titleColor: ink(), gridColor: line, domainColor: line, tickColor: line,
     labelFontSize: 12, titleFontSize: 13, titleFontWeight: 500 };
   const config = {
-    background: "transparent", axis, legend: { labelColor: ink(), titleColor: ink(), labelFontSize: 12, symbolStrokeWidth: 3 },
+    background: "transparent", axis, legend: { labelColor: ink(), titleColor: ink(), labelFontSize: 12, symbolStrokeWidth: 3, symbolOpacity: 1 },
     title: { color: ink(), fontSize: 14, fontWeight: 600, anchor: "start", offset: 12 },
     view: { stroke: null }, text: { color: ink() }, rule: { color: ink() }, font: FONT,
   };

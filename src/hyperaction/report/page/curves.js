@@ -90,9 +90,9 @@ function layers({ means, seeds }, baselines, { title, scale }, options) {
     ...(options.several ? [{ field: "low", title: "lowest", format: ",.4~r" }, { field: "high", title: "highest", format: ",.4~r" }, { field: "seeds" }] : [])];
   const layer = [];
   const fixed = { field: "colour", type: "nominal", scale: null, legend: null }; // Not the colour of an agent.
-  layer.push({ data: { values: scaled(baselines.rows) }, mark: { type: "line", strokeDash: [6, 4], strokeWidth: 1.5 },
+  if (baselines.rows.length) layer.push({ data: { values: scaled(baselines.rows) }, mark: { type: "line", strokeDash: [6, 4], strokeWidth: 1.5 },
     encoding: { x, y: y("value"), stroke: fixed, detail: { field: "name" } } });
-  layer.push({ data: { values: scaled(baselines.labels) }, mark: { type: "text", align: "right", baseline: "bottom", dy: -3, dx: -2, fontSize: 11.5, limit: options.narrow ? 260 : 500 },
+  if (baselines.rows.length) layer.push({ data: { values: scaled(baselines.labels) }, mark: { type: "text", align: "right", baseline: "bottom", dy: -3, dx: -2, fontSize: 11.5, limit: options.narrow ? 260 : 500 },
     encoding: { x, y: y("value"), text: { field: "name" }, fill: fixed } });
   if (options.several) {
     layer.push({ data: { values: scaled(means) }, mark: { type: "area", opacity: 0.14 }, encoding: { x, y: y("low"), y2: { field: "high" }, color } });

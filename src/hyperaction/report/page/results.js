@@ -62,12 +62,12 @@ function drawCards(parent, row) {
 // Columns of the table of results; one that is empty everywhere is left out.
 const COLUMNS = [
   ["agent", (row) => row.agent],
-  ["preset", (row) => row.preset],
-  ["seeds", (row) => (row.runs ? seedsOf(row) : "")],
-  ["steps", (row) => (row.runs ? steps(row) : "")],
   ["return", (row) => row.mean],
   ["IQM", (row) => row.iqm],
   ["best", (row) => (row.best === null || row.best === undefined ? "" : number(row.best))],
+  ["preset", (row) => row.preset],
+  ["seeds", (row) => (row.runs ? seedsOf(row) : "")],
+  ["steps", (row) => (row.runs ? steps(row) : "")],
   ["time", (row) => (row.seconds ? duration(row.seconds) : "")],
   ["steps/s", (row) => (row.speed ? number(row.speed) : "")],
 ];

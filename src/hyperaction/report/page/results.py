@@ -77,11 +77,12 @@ def _row(env: str, agent: str, runs: Sequence[RunData], line: Line | None) -> di
 
 def _numbers(line: Line) -> dict[str, Any]:
     """The statistics of a line, as text, and its mean."""
-    several = line.seeds != "1"
+    mean = format_estimate(line.summary.mean, interval=line.has_interval)
+    iqm = format_estimate(line.summary.iqm, interval=line.has_interval)
     return {
         "value": line.summary.mean.value,
-        "mean": format_estimate(line.summary.mean, interval=line.has_interval),
-        "iqm": format_estimate(line.summary.iqm, interval=line.has_interval) if several else None,
+        "mean": mean,
+        "iqm": None if iqm == mean else iqm,  # Of fewer than four seeds, they are the same.
         "evaluations": line.evaluations,
     }
 
