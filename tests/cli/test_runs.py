@@ -87,10 +87,9 @@ def test_a_bad_run_spoils_no_other_and_is_named_in_one_line(how, tmp_path, capsy
     data, _ = page()
     as_script(data)  # It is JSON, without NaN.
     assert page.problems
-    assert [run["returns"] for run in data["runs"] if run["returns"]] == [
-        [1.0, 2.0, 3.0 + seed] for seed in range(3)
-    ]
-    assert {row["seeds"] for row in data["means"]} == {3}
+    returns = [run["series"]["return"]["value"] for run in data["runs"] if run["series"]]
+    assert returns == [[1.0, 2.0, 3.0 + seed] for seed in range(3)]
+    assert [mean["seeds"] for mean in data["means"]] == [[3, 3, 3]]
     for command in ("table", "compare"):  # Alone it is an error, in one line.
         assert main([command, bad]) == 1
         printed, error = capsys.readouterr()
@@ -121,7 +120,8 @@ def test_a_diverged_return_is_not_averaged_and_not_drawn(tmp_path, capsys):
     assert "a: the score is nan" in skipped
     assert printed.splitlines()[1].startswith("E,hgqn rank 1,1,40,2,3.5,")
     data, _ = PageData([tmp_path], last=10)()
-    assert [run["steps"] for run in data["runs"]] == [[10, 20, 40], [10, 20, 30, 40]]
+    steps = [run["series"]["return"]["step"] for run in data["runs"]]
+    assert steps == [[10, 20, 40], [10, 20, 30, 40]]
 
 
 @pytest.mark.parametrize(

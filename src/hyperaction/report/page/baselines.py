@@ -13,7 +13,15 @@ from hyperaction.errors import SettingError
 from hyperaction.report.curves import PublishedCurve
 from hyperaction.report.runs import RunData
 from hyperaction.runs.reader import read_json
-from hyperaction.runs.schema import FINITE, TEXT, UnreadableError, is_finite, is_list, short
+from hyperaction.runs.schema import (
+    FINITE,
+    MAX_STEP,
+    TEXT,
+    UnreadableError,
+    is_finite,
+    is_list,
+    short,
+)
 
 FILE = "baselines.json"
 """Baselines in the directory of a run, or in a directory that the page is about."""
@@ -138,15 +146,14 @@ def random_actions(runs: Sequence[RunData]) -> list[Baseline]:
         for row in run.phases:
             if row.get("epsilon") != 1 or "loss" in row:
                 break
-            if row.get("episodes", 0) > 0 and np.isfinite(row.get("return", np.nan)):
-                pair = (int(row["episodes"]), row["return"])
-                returns.setdefault(run.config["env"], []).append(pair)
+            episodes, value = row.get("episodes", 0), row.get("return", np.nan)
+            if 0 < episodes < MAX_STEP and np.isfinite(value):
+                returns.setdefault(run.config["env"], []).append((int(episodes), value))
     found = []
     for env, pairs in returns.items():
-        episodes = sum(count for count, _ in pairs)
-        mean = sum(count * value for count, value in pairs) / episodes
-        plural = "s" if episodes > 1 else ""
-        name = f"random actions ({episodes:,} episode{plural})"
+        count = sum(episodes for episodes, _ in pairs)
+        mean = sum(episodes * value for episodes, value in pairs) / count
+        name = f"random actions ({count:,} episode{'s' if count > 1 else ''})"
         found.append(Baseline(env, name, (), (float(f"{mean:.7g}"),)))
     return found
 

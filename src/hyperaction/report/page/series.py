@@ -28,6 +28,9 @@ MAX_METRICS = 30
 
 AXES = ("step", "time")
 
+MIN_SPEED = 1e-9
+"""Steps per second below which a phase says nothing about time."""
+
 
 class Series(NamedTuple):
     """The values of one metric of a run."""
@@ -66,7 +69,7 @@ def seconds_at(run: RunData, steps: Sequence[int] | NDArray[np.int64]) -> Number
     Evaluations, and the time in which a run was stopped, do not count.
     """
     speeds = np.array([row.get("steps_per_second", np.nan) for row in run.phases], np.float64)
-    if not len(speeds) or not np.all(np.isfinite(speeds) & (speeds > 0)):
+    if not len(speeds) or not np.all(np.isfinite(speeds) & (speeds > MIN_SPEED)):
         return None
     ends = np.array([0, *(row["step"] for row in run.phases)], np.float64)
     times = np.concatenate([[0.0], np.cumsum(np.diff(ends) / speeds)])
