@@ -19,6 +19,7 @@ from hyperaction import Hypergraph, cli
 from hyperaction.analysis.explain import Explanation
 from hyperaction.analysis.rollout import Rollout
 from hyperaction.cli.report import PageData
+from hyperaction.runs.files import write_arrays
 from tests.report.test_tables import write
 
 CHROMIUM = shutil.which("chromium")
@@ -210,6 +211,17 @@ def test_one_run_has_only_sections_that_say_something(browser, one_run, tmp_path
     assert page.locator("video").get_attribute("poster").startswith("data:image/jpeg;base64,")
     assert page.locator("#commands code").first.inner_text().startswith("hyperaction evaluate ")
     assert messages == []
+
+
+def test_hyperedges_are_drawn_without_an_explanation_where_they_join_vertices(tmp_path):
+    for rank in (1, 2):
+        out = tmp_path / f"rank{rank}"
+        write(out, "E", "hgqn", 0, [1], orders=[1, 2][:rank])
+        actions = {"kind": "Direct", "sizes": [2, 3], "names": ["saw", "drill"]}
+        write_arrays(out / "agent.safetensors", {"x": np.zeros(1)}, {"actions": actions})
+    (shown,) = PageData([tmp_path], 10)()[0]["explanations"]
+    assert (shown["run"], shown["names"], shown["shares"]) == ("rank2", ["saw", "drill"], [])
+    assert [row["edge"] for row in shown["representation"]] == [[0], [1], [0, 1]]
 
 
 def saved(page, name):

@@ -54,7 +54,7 @@ def structures(runs: Sequence[RunData], labels: Mapping[Path, str]) -> Read:
 
 
 def _network(run: RunData) -> dict[str, Any] | None:
-    """The hyperedges of a run's network, as an explanation without numbers; none of one vertex."""
+    """The hyperedges of a run's network, as an explanation without numbers, if one joins any."""
     settings = run.config["settings"]
     if not settings.get("orders") or settings.get("structure", {}).get("name", "none") != "none":
         return None
@@ -63,7 +63,7 @@ def _network(run: RunData) -> dict[str, Any] | None:
         sizes = actions["sizes"]
         edges = [[int(v) for v in str(edge).split(",")] for edge in settings.get("edges", ())]
         count = sum(math.comb(len(sizes), max(order, 0)) for order in settings["orders"])
-        if len(sizes) < 2 or max(count, len(edges)) > MAX_EDGES:
+        if max(count, len(edges)) > MAX_EDGES:
             return None
         orders = settings["orders"]
         made = Hypergraph(sizes, edges) if edges else Hypergraph.of_orders(sizes, orders)
@@ -71,6 +71,8 @@ def _network(run: RunData) -> dict[str, Any] | None:
         return None
     names = actions.get("names", [])
     rows = [{"edge": list(edge)} for edge in made.edges]
+    if all(len(row["edge"]) == 1 for row in rows):
+        return None
     named = names if TEXTS.fits(names) and len(names) == len(sizes) else []
     return {"names": named, "sizes": sizes, "steps": 0, "representation": rows, "shares": []}
 
