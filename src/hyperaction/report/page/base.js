@@ -49,6 +49,12 @@ const range = (values) => (values.length === 1 || values[0] === values[values.le
 const agentsOf = (env) => unique(data.runs.filter((run) => run.env === env).map((run) => run.agent));
 const environments = () => unique([...data.means, ...data.runs].map((row) => row.env)); // Those with results first.
 
+// The name of an environment without its module, where that is clear.
+function envName(env) {
+  const last = (name) => name.slice(name.lastIndexOf(":") + 1) || name;
+  return environments().filter((other) => last(other) === last(env)).length === 1 ? last(env) : env;
+}
+
 // An agent has one colour everywhere on the page.
 function colourOf(agent) {
   const agents = unique(data.runs.map((run) => run.agent));

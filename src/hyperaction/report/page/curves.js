@@ -127,13 +127,13 @@ function drawCurves() {
   const notes = [several ? CURVES : metric === "return" ? ONE_SEED : "", axis === "time" ? "Time is that of training, without evaluations." : "",
     baselines.rows.length ? "Dashed: what to compare with." : ""];
   byId("curves-note").textContent = notes.filter(Boolean).join(" ");
-  byId("curves").setAttribute("aria-label", `Curves of ${metric} in ${env}`);
-  return chart("curves", { title: env, layer: layers(found, baselines, horizontal(axis, last), options) });
+  byId("curves").setAttribute("aria-label", `Curves of ${metric} in ${envName(env)}`);
+  return chart("curves", { title: envName(env), layer: layers(found, baselines, horizontal(axis, last), options) });
 }
 
 // The controls, as far as there is something to choose.
 function drawChoices() {
-  choose(byId("env"), environments());
+  choose(byId("env"), environments(), environments().map(envName));
   const env = byId("env").value;
   const here = data.means.filter((mean) => mean.env === env);
   choose(byId("metric"), unique(["return", ...here.map((mean) => mean.metric)]));
@@ -160,5 +160,5 @@ function initCurves() {
   byId("env").addEventListener("change", () => { drawChoices(); drawCurves(); });
   byId("metric").addEventListener("change", () => { drawChoices(); drawCurves(); });
   for (const id of ["axes", "smoothing", "log", "seeds"]) byId(id).addEventListener("input", drawCurves);
-  addExports("curves", () => `${byId("env").value}-${byId("metric").value}`, curveTable);
+  addExports("curves", () => `${envName(byId("env").value)}-${byId("metric").value}`, curveTable);
 }

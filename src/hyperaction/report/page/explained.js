@@ -41,7 +41,7 @@ function drawNumbers(explanation) {
 function drawExplanation() {
   byId("explained").hidden = !data.explanations.length;
   const names = data.explanations.map((one) => one.run);
-  choose(byId("explanation"), names, data.explanations.map((one) => `${one.agent} on ${one.env} (${one.run})`));
+  choose(byId("explanation"), names, data.explanations.map((one) => `${one.agent} on ${envName(one.env)} (${one.run})`));
   const explanation = data.explanations[byId("explanation").selectedIndex];
   if (!explanation) return Promise.resolve();
   byId("explained-title").textContent = explanation.shares.length ? "Which joint actions matter" : "The hypergraph";

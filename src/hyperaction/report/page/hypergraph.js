@@ -160,7 +160,8 @@ function drawHypergraph(explanation) {
     const shape = drawVertex(svg, edge, v, plan);
     if (edge) shapes.push({ edge, shape });
   });
-  let height = size + drawRows(svg, orderItems(edges), plan, size, size);
+  const below = Math.max(...plan.names.map((_, v) => plan.place(v).y)) + plan.gap + 2 * plan.font;
+  let height = below + drawRows(svg, orderItems(edges), plan, size, below);
   if (plan.listed.length) height += 8 + drawRows(svg, plan.listed.map((name, v) => ({ text: `${v} ${name}` })), plan, size, height + 8);
   for (const [name, value] of Object.entries({ viewBox: `0 0 ${size} ${height}`, width: size, height })) svg.setAttribute(name, value);
   box.replaceChildren(svg);

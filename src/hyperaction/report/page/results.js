@@ -4,7 +4,7 @@
 function heading() {
   const envs = environments();
   const agents = unique(data.runs.map((run) => run.agent));
-  if (envs.length === 1) return agents.length === 1 ? `${agents[0]} on ${envs[0]}` : `${plural(agents.length, "agent")} on ${envs[0]}`;
+  if (envs.length === 1) return agents.length === 1 ? `${agents[0]} on ${envName(envs[0])}` : `${plural(agents.length, "agent")} on ${envName(envs[0])}`;
   return `${agents.length === 1 ? agents[0] : plural(agents.length, "agent")} on ${plural(envs.length, "environment")}`;
 }
 
@@ -74,7 +74,7 @@ const COLUMNS = [
 
 function drawTable(parent, env, rows) {
   const columns = COLUMNS.filter(([, get]) => rows.some((row) => get(row)));
-  const table = fillTable(parent, env, columns.map(([name]) => name), rows.map((row) => columns.map(([, get]) => get(row) ?? "")));
+  const table = fillTable(parent, envName(env), columns.map(([name]) => name), rows.map((row) => columns.map(([, get]) => get(row) ?? "")));
   const body = table.querySelector("tbody");
   rows.forEach((row, k) => {
     const mark = document.createElement("span");
