@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hyperaction.agents.q_learning import QLearningAgent
 from hyperaction.api import AGENT_CLASSES, BaseAgent
+from hyperaction.baselines import BASELINES
 from hyperaction.envs.action_maps import Continuous, Discretised
 from hyperaction.envs.guard import short, unguarded
 from hyperaction.envs.ids import names_code
@@ -29,6 +30,7 @@ from hyperaction.networks import (
     AbstractValueNetwork,
 )
 from hyperaction.runs.directory import AGENT_FILE
+from hyperaction.runs.reader import read_config
 from hyperaction.training.compiled import check_actions
 from hyperaction.training.config import run_config
 from hyperaction.training.episodes import Episode
@@ -135,6 +137,8 @@ def env_of(config: dict[str, Any], env: str = "", trust: bool = False) -> str:
 
 
 def _load(run: Path, env: str, trust: bool) -> tuple[BaseAgent, str, MakeEnv]:
+    if (given := read_config(run))["agent"] in BASELINES:
+        raise ValueError(f"{run} is a run of the baseline {given['agent']}, which is not stored")
     config = run_config(run)
     name = env_of(config, env, trust)
     if not (run / AGENT_FILE).exists():

@@ -30,6 +30,9 @@ class Command(NamedTuple):
 COMMANDS = {
     "train": Command("train", "Train an agent on a Gymnasium environment.", "Train"),
     "sweep": Command("sweep", "Run a grid of environments, agents and seeds.", "Train"),
+    "baseline": Command(
+        "baseline", "Run what agents are compared with: random, constant, PPO.", "Train"
+    ),
     "evaluate": Command("evaluate", "Play the trained agent of a run.", "Train"),
     "compare": Command("compare", "Compare runs with the published curves.", "Inspect"),
     "table": Command("table", "Summarise runs over seeds, per environment and overall.", "Inspect"),

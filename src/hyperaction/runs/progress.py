@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +18,8 @@ FILE = "progress.json"
 
 RESULTS = tuple(name for name in READ if name != FILE)
 """What a complete run has."""
+CHECKPOINTS, OF_CHECKPOINTS = "checkpoints", "agent.safetensors"
+"""What a baseline's run never has, and what comes with it."""
 
 
 class Progress(NamedTuple):
@@ -43,12 +46,12 @@ def read_progress(out: Path) -> Progress:
         url = url_of(out)
         if url is None:
             progress = _parse(read_bytes(out / FILE))
-            there = all(_has_content(out / name) for name in RESULTS if progress.complete)
+            there = _is_whole(lambda name: _has_content(out / name))
         else:
             system, root = file_system(url)
             progress = _parse(system.cat_file(f"{root}/{FILE}"))
-            there = all(system.exists(f"{root}/{name}") for name in RESULTS if progress.complete)
-        return progress if there else Progress()
+            there = _is_whole(lambda name: system.exists(f"{root}/{name}"))
+        return progress if there or not progress.complete else Progress()
     except (OSError, ValueError):
         return Progress()
 
@@ -58,5 +61,10 @@ def _parse(data: bytes) -> Progress:
     return Progress(**{name: content[name] for name in Progress._fields})
 
 
-def _has_content(file: Path) -> bool:
-    return file.is_file() and file.stat().st_size > 0
+def _is_whole(has: Callable[[str], bool]) -> bool:
+    """Whether a run has all that a complete one has."""
+    return all(has(name) for name in RESULTS if name != OF_CHECKPOINTS or has(CHECKPOINTS))
+
+
+def _has_content(path: Path) -> bool:
+    return path.is_dir() or (path.is_file() and path.stat().st_size > 0)

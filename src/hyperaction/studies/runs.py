@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hyperaction.baselines.config import config_of
 from hyperaction.envs.ids import game_of
 from hyperaction.envs.roms import is_published_otherwise
 from hyperaction.report.curves import PublishedCurve
@@ -14,7 +15,6 @@ from hyperaction.report.runs import RunData
 from hyperaction.runs.reader import Metrics, read_metrics
 from hyperaction.runs.schema import UnreadableError
 from hyperaction.studies import atari, physical
-from hyperaction.training.config import run_config
 
 
 def published_curve(config: dict[str, Any]) -> PublishedCurve | None:
@@ -34,7 +34,7 @@ def read_runs(names: Mapping[Path, str]) -> tuple[list[RunData], list[str]]:
     runs, problems = [], []
     for out, name in names.items():
         try:
-            config, metrics = run_config(out), read_metrics(out)
+            config, metrics = config_of(out), read_metrics(out)
         except UnreadableError as error:
             problems.append(str(error))
             continue

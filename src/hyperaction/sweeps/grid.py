@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from importlib.resources import files
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from hyperaction.agents.config import AgentConfig
 from hyperaction.arguments import ArgumentError
+from hyperaction.baselines import BASELINES
+from hyperaction.baselines.config import described
 from hyperaction.errors import unknown
 from hyperaction.replay.buffer import replay_bytes
 from hyperaction.runs.directory import check_same_settings
@@ -37,9 +39,16 @@ class Cell:
     agent: str
     seed: int
     args: tuple[str, ...]
-    """The arguments of `hyperaction train`, but for the directory."""
+    """The arguments of the command, but for the directory."""
     config: TrainConfig
     """The same, parsed."""
+    baseline: str = ""
+    """The baseline that it runs, if it trains no agent."""
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The command that runs it, with its arguments but for the directory."""
+        return ("baseline", self.baseline, *self.args) if self.baseline else ("train", *self.args)
 
     @property
     def name(self) -> str:
@@ -68,6 +77,8 @@ class Grid:
     seeds: tuple[int, ...]
     skip: tuple[tuple[str, str], ...] = ()
     """Environments and agents that are left out together."""
+    baselines: dict[str, str] = field(default_factory=dict)
+    """The baselines among the agents."""
 
     @cached_property
     def cells(self) -> list[Cell]:
@@ -85,7 +96,7 @@ class Grid:
                         if kind not in parsed:
                             parsed[kind] = self._parsed(env, agent)
                         config = replace(parsed[kind], env=env, seed=seed)
-                        yield Cell(env, agent, seed, given, config)
+                        yield Cell(env, agent, seed, given, config, self.baselines.get(agent, ""))
 
     def _parsed(self, env: str, agent: str) -> TrainConfig:
         try:
@@ -140,7 +151,7 @@ def check_same(cells: list[Cell], out: Path) -> dict[Cell, str]:
         there = out / cell.name
         if url_of(out) is None and (there / "config.json").exists():
             try:
-                check_same_settings(there, _with_edges(cell.config).as_dict())
+                check_same_settings(there, _settings(cell))
             except UnreadableError as error:
                 damaged[cell] = str(error)
     return damaged
@@ -173,6 +184,13 @@ def check_fits(name: str, cells: list[Cell]) -> int:
         except (ValueError, RuntimeError) as error:
             raise ArgumentError(f"{name}, {cell.name}: {error}") from None
     return most
+
+
+def _settings(cell: Cell) -> dict[str, Any]:
+    """What the run of a cell writes as its settings."""
+    if cell.baseline:
+        return described(cell.baseline, cell.config)
+    return _with_edges(cell.config).as_dict()
 
 
 def _with_edges(config: TrainConfig) -> TrainConfig:
@@ -211,12 +229,15 @@ def read(name: str, table: dict[str, Any]) -> Grid:
     for label in agents:
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", label):
             raise ArgumentError(f"{name}: the agent {label!r} names a directory; use a-z, 0-9, -_.")
+    baselines = {label: own["baseline"] for label, own in agents.items() if "baseline" in own}
+    _check_keys(name, baselines.values(), tuple(BASELINES))
     grid = Grid(
         name,
         environments,
         {label: _args(name, {**common, **own}) for label, own in agents.items()},
         _seeds(name, table.get("seeds", 1)),
         _skip(name, table.get("skip", []), environments, list(agents)),
+        baselines,
     )
     if not grid.cells:
         raise ArgumentError(f"{name}: everything is skipped")
@@ -233,6 +254,8 @@ def read(name: str, table: dict[str, Any]) -> Grid:
 def _args(name: str, options: dict[str, Any]) -> tuple[str, ...]:
     args: list[str] = []
     for key, value in options.items():
+        if key == "baseline":
+            continue
         option = f"--{key.replace('_', '-')}"
         if key.replace("-", "_") in OF_THE_GRID or any(
             str(each).startswith("--") for each in (value if isinstance(value, list) else [value])

@@ -57,7 +57,7 @@ class Local:
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / OUTPUT).open("ab") as output:
             process = subprocess.Popen(
-                [*CHILD, str(os.getpid()), "train", *cell.args, "--out", str(out)],
+                [*CHILD, str(os.getpid()), *cell.command, "--out", str(out)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import ray
 
+from hyperaction.baselines.runner import run as run_baseline
 from hyperaction.runs.remote import url_of
 from hyperaction.sweeps.grid import Cell
 from hyperaction.sweeps.local import ONE_THREAD, STOP_TIMEOUT_S
@@ -117,7 +118,8 @@ def _train(cell: Cell, out: str, folder: str) -> str:
     try:
         with suppress(OSError):  # A node may not have it.
             os.chdir(folder)
-        run(replace(cell.config, out=Path(out)))
+        config = replace(cell.config, out=Path(out))
+        run_baseline(cell.baseline, config) if cell.baseline else run(config)
     except (StoppedError, ValueError, RuntimeError, OSError) as error:
         return str(error)
     except (Exception, KeyboardInterrupt) as error:
