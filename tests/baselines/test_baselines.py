@@ -105,6 +105,10 @@ baseline = "random"
     capsys.readouterr()
     assert main(["table", str(out), "--against", "anything"]) == 0
     assert "hgqn" in capsys.readouterr().out
+    assert main(["report", str(out), "--out", str(tmp_path / "page.html")]) == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "hyperaction evaluate" in page
+    assert "anything/seed-0 --trust" not in page  # It cannot be played.
     # What is complete is not run again; other settings are refused.
     assert main(["sweep", str(file), "--out", str(out)]) == 0
     args = ["Signs-v0", "--steps", "600", "--seed", "1", "--out", str(folder / "anything/seed-0")]

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hyperaction.arguments import Positional, parse
+from hyperaction.baselines import BASELINES
 from hyperaction.cli.console import Console
 from hyperaction.cli.terminal import check_any, need
+from hyperaction.envs.ids import names_code
 from hyperaction.errors import check_ranges
 from hyperaction.report.page import html
 from hyperaction.report.page.baselines import parsed
@@ -106,11 +108,12 @@ class PageData:
 
 def _commands(run: RunData, folders: Sequence[Path]) -> dict[str, str]:
     """The commands about a run on this machine, as they are typed in the current directory."""
-    if not any(run.out.is_relative_to(folder.resolve()) for folder in folders):
+    is_here = any(run.out.is_relative_to(folder.resolve()) for folder in folders)
+    if not is_here or run.config["agent"] in BASELINES:
         return {}
     here = Path.cwd()
     out = run.out.relative_to(here) if run.out.is_relative_to(here) else run.out
-    name, trust = shlex.quote(str(out)), " --trust" if ":" in run.config["env"] else ""
+    name, trust = shlex.quote(str(out)), " --trust" if names_code(run.config["env"]) else ""
     train = train_command(run.config)
     start = {"Train (the same command resumes)": f"{train} --out {name}"} if train else {}
     return start | {
