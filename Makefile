@@ -1,4 +1,4 @@
-# The two commands of the README, the trials of docs/safety.md, and the steps that they stand on.
+# The two commands of the README, the trials of docs/reference/safety.md, and the steps that they stand on.
 #   make run    HGQN learns HalfCheetah for about five minutes; where its curve is
 #   make test   formatting, lint, types, layers and all tests
 #   make chaos  a thousand faults, by seed: what was tried and what survived

@@ -154,7 +154,7 @@ def _shown(found: Any, as_text: Callable[[Any], str]) -> str:
 def _shown_kernels(found: dict[str, Any]) -> str:
     sets = ", ".join(found["machine_sets"])
     if not sets:
-        return "none were built here (docs/kernels.md): their twins in JAX do the work"
+        return "none were built here (docs/contributing/kernels.md): their twins in JAX do the work"
     if not found["used"]:
         return f"none in use; this machine has {sets}"
     return f"{found['chosen_set']} (of {sets}): {', '.join(found['used'])}"
