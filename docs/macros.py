@@ -8,7 +8,7 @@ from typing import Any
 from hyperaction.cli import bench, main
 from hyperaction.cli.main import COMMANDS
 
-WIDTH = "88"
+WIDTH = "80"
 """Characters in a line of help."""
 
 

@@ -18,8 +18,8 @@ from hyperaction.version import __version__
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium")
 """Those whose versions matter most to results and speed."""
 
-NOT_FOR_USERS = ("all", "dev")
-"""Extras that are not examined: one is the sum of others, the other is for those who change us."""
+NOT_FOR_USERS = ("all", "dev", "docs")
+"""Extras that are not examined: the sum of others, and those for people who change us."""
 
 
 @dataclass(frozen=True)
