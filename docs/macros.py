@@ -1,10 +1,12 @@
 """What pages of the site are filled with when it is built: `zensical.toml` names this file."""
 
 import contextlib
+import dataclasses
 import io
 import os
 from typing import Any
 
+import hyperaction
 from hyperaction.cli import bench, main
 from hyperaction.cli.main import COMMANDS
 
@@ -13,8 +15,9 @@ WIDTH = "80"
 
 
 def define_env(env: Any) -> None:
-    """Makes `{{ commands() }}` available in pages with `render_macros: true`."""
+    """Makes these functions available in pages with `render_macros: true`."""
     env.macro(commands)
+    env.macro(settings)
 
 
 def commands() -> str:
@@ -28,6 +31,16 @@ def commands() -> str:
         if name == "bench":
             lines += [_help(name, topic) for topic in bench.TOPICS]
     return "\n".join(lines)
+
+
+def settings(*names: str) -> str:
+    """Parts of agents, each with what can be set: the fields of its class."""
+    blocks = []
+    for name in names:
+        fields = [field.name for field in dataclasses.fields(getattr(hyperaction, name))]
+        options = f"{{ members: {fields}, inherited_members: true }}"
+        blocks.append(f"::: hyperaction.{name}\n    options: {options}\n")
+    return "\n".join(blocks)
 
 
 def _help(*command: str) -> str:
