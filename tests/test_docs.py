@@ -1,4 +1,4 @@
-"""The pages of the documentation as they are written: their code runs, their links lead somewhere."""
+"""The pages of the documentation as written: their code runs, their links lead somewhere."""
 
 import re
 from pathlib import Path
