@@ -1,17 +1,18 @@
-# The two commands of the README, the trials of docs/safety.md, and the steps that they stand on.
+# The two commands of the README, the trials of docs/reference/safety.md, and the steps that they stand on.
 #   make run    HGQN learns HalfCheetah for about five minutes; where its curve is
 #   make test   formatting, lint, types, layers and all tests
 #   make chaos  a thousand faults, by seed: what was tried and what survived
+#   make docs   the site in site/; make docs-serve shows it as it changes
 # All make .venv with the exact versions of requirements.lock first, once.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := dev,report,physical,mujoco,atari,jumanji,rddl,pettingzoo,dmc,ray
+EXTRAS := dev,docs,report,physical,mujoco,atari,jumanji,rddl,pettingzoo,dmc,ray
 # The peers that benchmarks measure against bring several GB, and are not held to exact versions.
-LOCKED := dev physical mujoco report atari jumanji rddl pettingzoo dmc ray
+LOCKED := dev docs physical mujoco report atari jumanji rddl pettingzoo dmc ray
 
-.PHONY: run test chaos check install wheel lock clean
+.PHONY: run test chaos check docs docs-serve install wheel lock clean
 .DEFAULT_GOAL := install
 
 run: install
@@ -25,6 +26,13 @@ test: check
 
 chaos: install
 	$(BIN)/python -m tests.chaos --trials 1000 --seed 0
+
+# `--clean`: help and docstrings come from the sources, which are not pages.
+docs: install
+	$(BIN)/zensical build --clean --strict
+
+docs-serve: install
+	$(BIN)/zensical serve
 
 check: install
 	$(BIN)/ruff format --check .
@@ -54,4 +62,4 @@ lock:
 		--no-emit-index-url --no-annotate --no-header --quiet --output-file requirements.lock
 
 clean:
-	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

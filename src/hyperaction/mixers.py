@@ -74,7 +74,7 @@ class OrderMean(AbstractMixer):
 
     However many hyperedges an order has, it weighs as much as any other.
 
-    Args:
+    Attributes:
         orders: The order of each hyperedge.
     """
 

@@ -18,8 +18,8 @@ from hyperaction.version import __version__
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium")
 """Those whose versions matter most to results and speed."""
 
-NOT_FOR_USERS = ("all", "dev")
-"""Extras that are not examined: one is the sum of others, the other is for those who change us."""
+NOT_FOR_USERS = ("all", "dev", "docs")
+"""Extras that are not examined: the sum of others, and those for people who change us."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def _shown(found: Any, as_text: Callable[[Any], str]) -> str:
 def _shown_kernels(found: dict[str, Any]) -> str:
     sets = ", ".join(found["machine_sets"])
     if not sets:
-        return "none were built here (docs/kernels.md): their twins in JAX do the work"
+        return "none were built here (docs/contributing/kernels.md): their twins in JAX do the work"
     if not found["used"]:
         return f"none in use; this machine has {sets}"
     return f"{found['chosen_set']} (of {sets}): {', '.join(found['used'])}"

@@ -20,7 +20,7 @@ FASTER = {
     **dict.fromkeys(NAMES, (BASELINE, AVX2, AVX512)),
     **dict.fromkeys(CONVOLUTIONS, (AVX2, AVX512, AMX)),
 }
-"""The sets on which each kernel is used: where it is faster than its twin (docs/kernels.md)."""
+"""The sets on which each kernel is used: where it is faster (docs/contributing/kernels.md)."""
 
 REFUSED: dict[str, str] = {}
 """Why each library that is there and should be used cannot be, by its file's name."""

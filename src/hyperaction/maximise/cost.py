@@ -1,8 +1,9 @@
 """What maximising takes in time, and how much of it exact ways may take.
 
 A fixed model, so that equal settings have equal plans on every machine and instruction set. Its
-numbers are of one core with AVX2 (docs/maximisation.md has them beside what was measured); others
-are faster or slower in everything, which leaves the comparisons between ways as they are.
+numbers are of one core with AVX2 (docs/studies/speed-maximisation.md has them beside what was
+measured); others are faster or slower in everything, which leaves the comparisons between ways as
+they are.
 """
 
 from __future__ import annotations
