@@ -18,7 +18,9 @@ from hyperaction.agents.presets import (
     PresetName,
     check_structure,
     config_for,
+    has_preset_orders,
     restored,
+    with_fitting_orders,
     with_rank,
 )
 from hyperaction.arguments import (
@@ -209,8 +211,13 @@ class TrainConfig:
         from hyperaction.training.env_edges import needs_env, with_env_edges
 
         if env is not None:
-            return replace(self, config=with_env_edges(self.config, env.env, env.actions.names))
-        if not needs_env(self.config):
+            config = self.config
+            if not self.rank:
+                vertices = len(env.actions.names)
+                config = with_fitting_orders(self.agent, self.preset, config, vertices)
+            return replace(self, config=with_env_edges(config, env.env, env.actions.names))
+        is_fixed = game_of(self.env) or not has_preset_orders(self.agent, self.preset, self.config)
+        if is_fixed and not needs_env(self.config):
             return self
         with closing(self.make_env()) as made:
             return self.with_env_edges(made)

@@ -32,6 +32,11 @@ class Desk:
         self.save_agent: Callable[[Path], Any] = _no_file
         self.is_save_asked = False
 
+    @property
+    def can_evaluate(self) -> bool:
+        """Whether there is something to evaluate in."""
+        return self.evaluate is not _no_evaluation
+
     def ask_to_save(self) -> None:
         """A checkpoint is to be written as soon as that can be."""
         if self.out is None:

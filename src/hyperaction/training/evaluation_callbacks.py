@@ -23,6 +23,7 @@ class _AfterEvaluations(Callback):
 
     def on_start(self, trainer: Trainer) -> bool | None:
         """Stops a run that had stopped already."""
+        _check_evaluates(self, trainer)
         return not self.is_over(trainer)
 
     def on_evaluation(self, trainer: Trainer, metrics: dict[str, float]) -> bool | None:
@@ -81,6 +82,7 @@ class KeepBest(Callback):
 
     def on_start(self, trainer: Trainer) -> bool | None:
         """Refuses a training that has no place for the file."""
+        _check_evaluates(self, trainer)
         self._place(trainer)
         return None
 
@@ -97,3 +99,9 @@ class KeepBest(Callback):
         if trainer.out is None:
             raise SettingError("there is no run to keep the best agent in; give `out`, or a file")
         return trainer.out / BEST_FILE
+
+
+def _check_evaluates(callback: Callback, trainer: Trainer) -> None:
+    """Refuses a training without evaluations, which would never come to what it is asked for."""
+    if not trainer.desk.can_evaluate:
+        raise SettingError(f"{type(callback).__name__} needs evaluations; give `eval_env`")

@@ -25,7 +25,7 @@ class MadeParts:
     def __init__(self, config: TrainConfig, agent: Agent, guard: Guard) -> None:
         self.config, self.agent, self.guard = config, agent, guard
 
-    def trainer(self, *, is_resumed: bool) -> Trainer:
+    def trainer(self, resumed_step: int | None) -> Trainer:
         """A new trainer."""
         return Trainer(self.agent, lambda: self.config.make_envs(self.guard), self.config.seed)
 

@@ -10,15 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hyperaction.envs.factoring import unused_bins
 from hyperaction.envs.guard import EnvironmentFaultError
 from hyperaction.envs.names import in_words
 from hyperaction.envs.statistics import not_carried
-from hyperaction.errors import SettingError
+from hyperaction.errors import SettingError, for_command_line
 from hyperaction.runs.directory import AGENT_FILE, Run, has_results
 from hyperaction.runs.files import read_about
 from hyperaction.runs.loggers import logger_class
 from hyperaction.runs.remote import Mirror, cache_folder, url_of
-from hyperaction.training.config import TrainConfig
+from hyperaction.training.config import RUNS, TrainConfig
 from hyperaction.training.own_callback import OwnCallback
 from hyperaction.training.watchdog import Watchdog
 
@@ -139,6 +140,9 @@ def _report(config: TrainConfig, env: Factored, on_message: Callable[[str], None
         on_message(f"vertices: {named}")
     if env.observations.layout is not None:
         on_message(f"observations: {env.observations.layout}")
+    unused = unused_bins(env.env.action_space)
+    if unused and config.bins != RUNS[config.preset].get("bins", TrainConfig.bins):
+        on_message(f"warning: {for_command_line(unused)}")
     if lost := not_carried(env.env):
         on_message(
             f"the statistics {', '.join(lost)} begin anew at every phase and evaluation: only "

@@ -37,8 +37,12 @@ class FailedError(RuntimeError):
 class Parts(Protocol):
     """What a run is made of, whoever starts it."""
 
-    def trainer(self, *, is_resumed: bool) -> Trainer:
-        """The trainer at its start, whose environments are resumable."""
+    def trainer(self, resumed_step: int | None) -> Trainer:
+        """The trainer at its start, whose environments are resumable.
+
+        Args:
+            resumed_step: The step of the checkpoint that it will be put back to, if there is one.
+        """
         ...
 
     def evaluator(self, trainer: Trainer) -> Evaluator | None:
@@ -95,7 +99,8 @@ class Session:
         recorder = Recorder(run, checkpoints, self.config, on_saved, self.on_message)
         trainer: Trainer | None = None
         try:
-            trainer = self.parts.trainer(is_resumed=checkpoint is not None)
+            trainer = self.parts.trainer(None if checkpoint is None else _step_of(checkpoint))
+            trainer.desk.evaluations = []
             problem = (
                 run.resume()
                 if checkpoint is None
@@ -183,3 +188,10 @@ class Session:
                 recorder.save(trainer)
             reporter.report(trainer, is_over=True)
             self.on_message(f"stopped at step {trainer.step:,} by {stopped_by}")
+
+
+def _step_of(checkpoint: Checkpoint) -> int:
+    """The step that a checkpoint says it is of; it is not verified yet."""
+    state = checkpoint.state.get("trainer")
+    step = state.get("step") if isinstance(state, dict) else None
+    return step if isinstance(step, int) else 0
