@@ -25,7 +25,7 @@ ARGUMENTS = (
 """What agents take besides their settings."""
 
 
-def check_env(env: AnyEnv) -> None:
+def check_env(env: Any) -> None:
     """Refuses what is no environment."""
     if isinstance(env, str | gymnasium.Env | VectorEnv):
         return

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, Self, Unpack
 
 import gymnasium
 import jax
@@ -14,7 +14,7 @@ from gymnasium.vector import VectorEnv
 
 from hyperaction.agents.config import AgentConfig
 from hyperaction.agents.growth import with_bins
-from hyperaction.agents.presets import AgentName, PresetName, config_for, with_fitting_orders
+from hyperaction.agents.presets import PresetName, config_for, with_fitting_orders
 from hyperaction.agents.structure import Structure
 from hyperaction.api.arguments import (
     AnyEnv,
@@ -73,8 +73,6 @@ class BaseAgent(Policy):
             by name or as objects (`optimiser="rmsprop"`, `exploration=EpsilonGreedy(final=0.1)`,
             `optimiser=optax.adamw(1e-4)`), and settings of parts (`learning_rate=1e-4`).
     """
-
-    name: ClassVar[AgentName]
 
     def __init__(
         self,
@@ -253,7 +251,7 @@ class BaseAgent(Policy):
             checkpoint_every: Steps between checkpoints besides those after every evaluation.
             progress_bar: Show progress, and a line for every evaluation.
             logger: Takes metrics: an object with `log(metrics, step)`, the name of a logger that
-                writes into `out`, or several.
+                writes into `out`, or several; an empty list is none, also of those of `out`.
             log_interval: Steps between metrics where nothing is evaluated; 1,000 by default, and
                 10,000 with `out`.
         """

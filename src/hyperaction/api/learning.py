@@ -66,14 +66,15 @@ def learn(agent: BaseAgent, wanted: Wanted) -> None:
             _learn_in_directory(agent, wanted, callbacks, make_env, names, on_message)
 
 
-def _loggers(wanted: Wanted) -> tuple[list[str], list[Logger]]:
-    """The names of loggers that write into the directory, and loggers of the user's own."""
+def _loggers(wanted: Wanted) -> tuple[list[str] | None, list[Logger]]:
+    """Names of loggers that write into the directory, and others; none is the run's default."""
     given = wanted.logger
     several = given if isinstance(given, list | tuple) else [] if given is None else [given]
     names = [each for each in several if isinstance(each, str)]
     if names and wanted.out is None:
         raise SettingError(f"`logger` {names[0]} writes into the directory of a run; give `out`")
-    return names, [each for each in several if not isinstance(each, str)]
+    others = [each for each in several if not isinstance(each, str)]
+    return None if given is None or (others and not names) else names, others
 
 
 def _learn_in_memory(
@@ -117,7 +118,7 @@ def _learn_in_directory(
     wanted: Wanted,
     callbacks: Sequence[Callback],
     make_env: Any,
-    loggers: Sequence[str],
+    loggers: Sequence[str] | None,
     on_message: Callable[[str], None],
 ) -> None:
     config = run_config_of(agent, wanted, loggers, evaluates=make_env is not None)
@@ -147,7 +148,7 @@ def _learn_in_directory(
 
 
 def run_config_of(
-    agent: BaseAgent, wanted: Wanted, loggers: Sequence[str], *, evaluates: bool
+    agent: BaseAgent, wanted: Wanted, loggers: Sequence[str] | None, *, evaluates: bool
 ) -> TrainConfig:
     """The configuration of the run, as the command would have it."""
     assert agent.trainer is not None
@@ -168,7 +169,7 @@ def run_config_of(
         num_envs=agent.trainer.env.num_envs,
         seed=agent.trainer.seed,
         out=wanted.out,
-        loggers=tuple(loggers) if loggers else TrainConfig.loggers,
+        loggers=TrainConfig.loggers if loggers is None else tuple(loggers),
         bins=origin.bins,
         action_shape=origin.action_shape,
         action_names=origin.action_names,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -15,18 +16,37 @@ from hyperaction.training.compiled import Compiled, FlatState, check_actions
 from hyperaction.training.interface import Interface
 
 
-class Policy:
+class Policy(ABC):
     """Acts as an agent does that has learned something."""
 
-    name: AgentName
+    name: ClassVar[AgentName]
     config: AgentConfig
     interface: Interface
     """How environments are seen by the agent."""
-    agent: Any
-    compiled: Compiled
-    state: Any
-    step: int
-    _flat_state: FlatState
+
+    @property
+    @abstractmethod
+    def agent(self) -> Any:
+        """The agent's functions."""
+
+    @property
+    @abstractmethod
+    def compiled(self) -> Compiled:
+        """The agent's functions, compiled."""
+
+    @property
+    @abstractmethod
+    def state(self) -> Any:
+        """All that the agent has learned, one pytree."""
+
+    @property
+    @abstractmethod
+    def step(self) -> int:
+        """Environment steps that the agent has learned from."""
+
+    @property
+    @abstractmethod
+    def _flat_state(self) -> FlatState: ...
 
     def predict(
         self,

@@ -89,7 +89,7 @@ class AgentParts:
             before.use_env(self._resumable(before.env_seed(before.phase.number)))
             return before
         env = self._resumable(env_seed(before.seed, 0))
-        fresh, _ = assemble(self.agent.config, env)
+        fresh, _ = assemble(self.agent.config, env.now)
         trainer = Trainer(fresh, env, before.seed)
         if resumed_step is None:
             trainer.state = FlatState(before.state.tree)

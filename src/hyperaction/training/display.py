@@ -64,7 +64,8 @@ class TrainingBar(Callback):
         self._bar = progress_bar(self.console, "{task.fields[more]}")
         self._task = self._bar.add_task("training", total=steps, completed=first, more="")
         self._shown = self._line = time.monotonic()
-        self._began, self._last_return = (time.monotonic(), first), None
+        self._began = time.monotonic(), first
+        self._last_return: float | None = None
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -108,7 +109,8 @@ class TrainingBar(Callback):
     def _print(self, what: str, metrics: dict[str, float]) -> None:
         self._line = time.monotonic()
         found = f"return {metrics['return']:.1f}" if "return" in metrics else "no episode ended"
-        count = f"{metrics['episodes']:.0f} episodes"
+        number = int(metrics["episodes"])
+        count = "1 episode" if number == 1 else f"{number:,} episodes"
         self.message(f"step {metrics['step']:,.0f}: {what}, {found} ({count})")
 
     def _show(self, trainer: Trainer) -> None:
