@@ -83,8 +83,10 @@ def test_a_presets_orders_fit_the_action_space():
         args = ["Two-v0", "--preset", "atari", "--network", "mlp"]
         config = parse_train(args).with_env_edges()
         assert config.agent_config.hypergraph((2, 2)).rank == 2
-        with pytest.raises(SettingError, match="rank 3, orders 1 2 3: order 3 on 2 vertices"):
-            parse_train([*args, "--rank", "3"]).with_env_edges().agent_config.hypergraph((2, 2))
+        for typed in (["--rank", "3"], ["--orders", "1", "2", "3"]):
+            asked = parse_train([*args, *typed]).with_env_edges().agent_config
+            with pytest.raises(SettingError, match="orders 1 2 3: order 3 on 2 vertices"):
+                asked.hypergraph((2, 2))
     finally:
         del gymnasium.registry["Two-v0"]
     with pytest.raises(SettingError, match=r"network cnn is for images, not for .*; choose mlp"):

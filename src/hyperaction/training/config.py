@@ -118,6 +118,8 @@ class TrainConfig:
     mask."""
     action_names: tuple[str, ...] = ()
     """The names of the vertices, instead of the environment's."""
+    has_own_orders: bool = field(default=False, metadata={"hidden": True})
+    """Whether the orders of hyperedges were given; those of a preset fit the actions."""
     plain_observations: bool = field(default=False, metadata={"hidden": True})
     """Whether observations are as in earlier versions, one of which began the run."""
 
@@ -212,11 +214,12 @@ class TrainConfig:
 
         if env is not None:
             config = self.config
-            if not self.rank:
+            if not self.rank and not self.has_own_orders:
                 vertices = len(env.actions.names)
                 config = with_fitting_orders(self.agent, self.preset, config, vertices)
             return replace(self, config=with_env_edges(config, env.env, env.actions.names))
-        is_fixed = game_of(self.env) or not has_preset_orders(self.agent, self.preset, self.config)
+        has_joystick = game_of(self.env) and not self.action_shape
+        is_fixed = has_joystick or not has_preset_orders(self.agent, self.preset, self.config)
         if is_fixed and not needs_env(self.config):
             return self
         with closing(self.make_env()) as made:
@@ -248,6 +251,7 @@ def _constraint_text(given: str) -> str:
 NOT_IN_CONFIG = (
     "config", "rank", "out", "fresh", "loggers", "env_timeout", "checkpoint_steps", "roms",
     "action_names", "plain_observations", "keep_best", "stop_at", "patience", "callback",
+    "has_own_orders",
 )  # fmt: skip
 """Options that are not stored with a run, as they change nothing in its results; and cartridges and
 names of vertices, which are stored where there are any."""
@@ -302,6 +306,7 @@ def parse_train(args: Sequence[str], command: str = "train") -> TrainConfig:
         changes = {name: value for name, value in values.items() if name not in own}
         options = {name: value for name, value in values.items() if name in own}
         options = {"agent": agent, "preset": preset} | RUNS[preset] | options  # type: ignore
+        options["has_own_orders"] = "orders" in values
         return TrainConfig(config=with_changes(config, changes), **options)
 
 
