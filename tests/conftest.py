@@ -57,11 +57,11 @@ def _shared(agent):
 
 def share_programs(patch):
     """Agents of equal configurations share their compiled functions in this process."""
-    from hyperaction import api
+    from hyperaction.api import base
     from hyperaction.training import trainer
 
     patch.setattr(trainer, "Compiled", _shared)
-    patch.setattr(api, "Compiled", _shared)
+    patch.setattr(base, "Compiled", _shared)
 
 
 @pytest.fixture(scope="module")

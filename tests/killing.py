@@ -7,6 +7,7 @@ from hyperaction.envs.vector import Single
 from hyperaction.runs import Run, files
 from hyperaction.runs.checkpoints import Checkpoints
 from hyperaction.training.assembly import assemble
+from hyperaction.training.run_parts import MadeParts
 from hyperaction.training.session import Session
 
 
@@ -16,8 +17,7 @@ def train_in(out, config):
     agent, _ = assemble(config.agent_config, env)
     env.close()
     with Run(out, config.as_dict()) as run:
-        session = Session(config, agent, unguarded, lambda progress: None, lambda message: None)
-        session.train(run, lambda: None)
+        Session(config, MadeParts(config, agent, unguarded)).train(run, lambda: None)
 
 
 def metrics(out):

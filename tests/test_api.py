@@ -70,7 +70,7 @@ def test_a_saved_agent_acts_the_same(kind, tmp_path):
     ("make", "message"),
     [
         (
-            lambda: HGQN(Aiming(), learning_rat=1.0),
+            lambda: HGQN(Aiming(), learning_rat=1.0),  # type: ignore[call-arg]
             "unknown setting 'learning_rat'; did you mean 'learning_rate'",
         ),
         (lambda: DQN(Aiming(), rank=2), "dqn has only the hyperedge of all vertices"),
@@ -181,7 +181,7 @@ def test_numbers_of_numpy_are_settings():
         (lambda: HGQN(Aiming(), seed=0.5), "seed must be a whole number, at least 0, not"),  # type: ignore[arg-type]
         (lambda: HGQN(Aiming(), hidden=(10**6,) * 2), r"takes about [\d.]+ GB of memory .* hidden"),
         (lambda: HGQN(Aiming(), hidden=(2**63,)), "network.hidden must be below 2,147,483,648"),
-        (lambda: HGQN(Aiming(), batch_size=np.float64(4)), "batch_size must be an integer"),
+        (lambda: HGQN(Aiming(), batch_size=np.float64(4)), "batch_size must be an integer"),  # type: ignore[arg-type]
     ],
 )
 def test_sizes_that_cannot_be_are_refused_at_once(call, message):

@@ -61,6 +61,9 @@ if TYPE_CHECKING:
     from hyperaction.networks import QNetwork as QNetwork
     from hyperaction.training.callbacks import Callback as Callback
     from hyperaction.training.episodes import Episode as Episode
+    from hyperaction.training.evaluation_callbacks import KeepBest as KeepBest
+    from hyperaction.training.evaluation_callbacks import StopAtReturn as StopAtReturn
+    from hyperaction.training.evaluation_callbacks import StopOnPlateau as StopOnPlateau
 
 # Names are imported when first used, so that the command answers before JAX is loaded.
 _HOMES = {
@@ -105,6 +108,7 @@ _HOMES = {
     "agents.targets": ("Copy", "Polyak"),
     "training.callbacks": ("Callback",),
     "training.episodes": ("Episode",),
+    "training.evaluation_callbacks": ("KeepBest", "StopAtReturn", "StopOnPlateau"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

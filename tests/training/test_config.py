@@ -107,7 +107,7 @@ def test_arguments_mean_the_same_in_any_order(groups):
         (["Pong-v5"], "unknown environment 'Pong-v5'; did you mean 'ALE/Pong-v5'?"),
         (["ALE/Pong-v5", "--num-envs", "0"], "--num-envs must be at least 1, not 0"),
         (["ALE/Pong-v5", "--rank", "4"], "--rank 4, --orders 1 2 3 4: order 4 on 3 vertices; "),
-        (["ALE/Pong-v5", "--action-shape", "18"], "--orders 1 2 3: "),
+        (["ALE/Pong-v5", "--action-shape", "18", "--orders", "1", "2", "3"], "--orders 1 2 3: "),
         (["ALE/Pong-v5", "--buffer-size", "9000000000"], "-size 9000000000: replay takes up to"),
     ],
 )

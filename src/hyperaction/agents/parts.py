@@ -9,6 +9,7 @@ choice of a part has chooses that one.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, field, fields, is_dataclass, replace
 from types import NoneType, UnionType
@@ -17,6 +18,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 import numpy as np
 
 from hyperaction.errors import SettingError, unknown
+from hyperaction.references import Imported, is_reference
 
 Config = TypeVar("Config")
 Registry = Mapping[str, type[Any]]
@@ -26,7 +28,12 @@ CUSTOM = "custom"
 
 
 def part(
-    registry: Registry, default: Any, *, kept: Sequence[str] = (), is_new: bool = False
+    registry: Registry,
+    default: Any,
+    *,
+    kept: Sequence[str] = (),
+    is_new: bool = False,
+    by_reference: bool = False,
 ) -> Any:
     """A field that holds a part of a registry.
 
@@ -35,8 +42,10 @@ def part(
         default: The part by default.
         kept: Settings that another choice takes over from the part before it, where it has them.
         is_new: Whether runs of earlier versions had none, as with the default; see `added`.
+        by_reference: Whether it may be one of the user's own, as `module:Class`.
     """
     metadata = {"registry": registry, "kept": tuple(kept), "is_new": is_new}
+    metadata["by_reference"] = by_reference
     return field(default=default, metadata=metadata)
 
 
@@ -60,6 +69,8 @@ def with_changes(config: Config, changes: Mapping[str, Any]) -> Config:
     own: dict[str, Any] = {}
     of_parts: dict[str, Any] = {}
     for name, value in changes.items():
+        if name in by_field:
+            value = as_part(by_field[name], value)
         if name not in by_field:
             of_parts[name] = value
         elif "registry" in by_field[name].metadata:
@@ -77,6 +88,13 @@ def with_changes(config: Config, changes: Mapping[str, Any]) -> Config:
         except SettingError as error:
             raise error.with_prefix(owner) from None
     return replace(config, **own)  # type: ignore[type-var]
+
+
+def as_part(each: Field[Any], value: Any) -> Any:
+    """A value of a field; where it is a reference to a part of the user's own, that part."""
+    if each.metadata.get("by_reference") and is_reference(value):
+        return Imported(value, each.name)
+    return value
 
 
 def implied_parts(config: Any, given: Mapping[str, Any]) -> dict[str, str]:
@@ -171,7 +189,7 @@ def _plain(each: Field[Any], value: Any) -> Any:
     registry: Registry | None = each.metadata.get("registry")
     if registry is not None:
         name = next((name for name, kind in registry.items() if type(value) is kind), CUSTOM)
-        return {"name": name} | ({"is": str(value)} if name == CUSTOM else to_dict(value))
+        return {"name": name} | ({"is": _told(value)} if name == CUSTOM else to_dict(value))
     # Other dataclasses may be the user's own: a mixer, as any module of Equinox, is one too.
     is_group = type(value) is type(each.default) and not hasattr(value, "parse")
     if is_group and is_dataclass(value):
@@ -182,7 +200,12 @@ def _plain(each: Field[Any], value: Any) -> Any:
         return list(value)
     if hasattr(value, "parse"):
         return str(value)
-    return {"name": CUSTOM, "is": str(value)}
+    return {"name": CUSTOM, "is": _told(value)}
+
+
+def _told(value: Any) -> str:
+    """An object of the user's own as text that is the same in every process."""
+    return re.sub(r" at 0x[0-9a-f]+", "", str(value))
 
 
 def from_dict(kind: type[Config], data: Mapping[str, Any], own: Mapping[str, Any]) -> Config:
@@ -199,7 +222,7 @@ def from_dict(kind: type[Config], data: Mapping[str, Any], own: Mapping[str, Any
         if not each.init:
             continue
         if each.name in own:
-            values[each.name] = own[each.name]
+            values[each.name] = as_part(each, own[each.name])
         elif each.name in data:
             values[each.name] = _restored(each, hints[each.name], data[each.name])
     return kind(**values)

@@ -213,6 +213,23 @@ def with_rank(agent: AgentName, config: AgentConfig, rank: int) -> AgentConfig:
     return with_changes(config, {"orders": tuple(range(1, rank + 1))})
 
 
+def has_preset_orders(agent: AgentName, preset: PresetName, config: AgentConfig) -> bool:
+    """Whether the orders of an agent's hyperedges are those that its preset has for Atari games."""
+    orders = ATARI.get(agent, {}).get("orders") if preset == "atari" else None
+    return isinstance(config, QLearningConfig) and not config.edges and config.orders == orders
+
+
+def with_fitting_orders(
+    agent: AgentName, preset: PresetName, config: AgentConfig, num_vertices: int
+) -> AgentConfig:
+    """The configuration without those orders of its preset that so few vertices do not have."""
+    if not has_preset_orders(agent, preset, config):
+        return config
+    assert isinstance(config, QLearningConfig)
+    orders = tuple(order for order in config.orders if order <= num_vertices)
+    return with_changes(config, {"orders": orders})
+
+
 def restored(
     agent: AgentName, data: Mapping[str, Any], own: Mapping[str, Any] | None = None
 ) -> AgentConfig:

@@ -57,6 +57,11 @@ class CNNNetwork:
         """The network for observations of this shape."""
         from hyperaction.networks import NatureCNN
 
+        if len(observation_shape) != 3:
+            raise SettingError(
+                f"`network` cnn is for images, not for observations of shape {observation_shape}; "
+                f"choose mlp"
+            )
         return NatureCNN(observation_shape, padding=self.padding.upper(), key=key)
 
     def of_layout(self, layout: Layout, *, key: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -86,19 +86,25 @@ def policy_weights(hypergraph: Hypergraph, actions: Iterable[NDArray[np.int32]])
 
 
 def load_runs(
-    runs: Sequence[Path], *, env: str = "", trust: bool = False
+    runs: Sequence[Path],
+    *,
+    env: str = "",
+    trust: bool = False,
+    parts: Mapping[str, str] | None = None,
 ) -> tuple[list[tuple[Path, Trained]], list[str]]:
     """The agents of the runs that have one, and what is wrong with the others.
 
     Args:
-        runs: Directories of runs.
+        runs: Directories of runs, or files of agents.
         env: The environment to use, instead of the runs' own.
-        trust: Whether modules that the runs name as environments may be imported.
+        trust: Whether modules that the runs name may be imported.
+        parts: Parts of the user's own, as in `load_agent`.
     """
     agents, problems = [], []
     for run in runs:
         try:
-            agents.append((run, load_trained(run, env=env, trust=trust, with_hyperedges=True)))
+            agent = load_trained(run, env=env, trust=trust, parts=parts, with_hyperedges=True)
+            agents.append((run, agent))
         except SettingError:  # Not of the run, but of what was asked for.
             raise
         except ValueError as error:

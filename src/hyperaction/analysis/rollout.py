@@ -2,49 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperaction.agents.q_learning import QLearningAgent
-from hyperaction.api import AGENT_CLASSES, BaseAgent
-from hyperaction.baselines import BASELINES
+from hyperaction.analysis.trained_agent import MakeEnv, load_agent
+from hyperaction.api import BaseAgent
 from hyperaction.envs.action_maps import Continuous, Discretised
-from hyperaction.envs.guard import short, unguarded
-from hyperaction.envs.ids import names_code
-from hyperaction.envs.make import make_env
 from hyperaction.envs.names import are_numbers, from_env
 from hyperaction.envs.statistics import freeze
-from hyperaction.errors import SettingError
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.networks import (
     AbstractQFunction,
     AbstractSearchedNetwork,
     AbstractValueNetwork,
 )
-from hyperaction.runs.directory import AGENT_FILE
-from hyperaction.runs.reader import read_config
 from hyperaction.training.compiled import check_actions
-from hyperaction.training.config import run_config
 from hyperaction.training.episodes import Episode
 
 CHUNK = 500
 """Steps per chunk of a rollout."""
-
-
-class MakeEnv(Protocol):
-    """Makes the environment of a run."""
-
-    def __call__(self, render_mode: str | None = None) -> Any:
-        """The environment, optionally rendered."""
-        ...
 
 
 class Trained(NamedTuple):
@@ -84,23 +68,30 @@ class Trained(NamedTuple):
 
 
 def load_trained(
-    run: Path, *, env: str = "", trust: bool = False, with_hyperedges: bool = False
+    run: Path,
+    *,
+    env: str = "",
+    trust: bool = False,
+    parts: Mapping[str, str] | None = None,
+    with_hyperedges: bool = False,
 ) -> Trained:
-    """The Q-learning agent of a run; `env` and `trust` as in `env_of`.
+    """The Q-learning agent of a run or a file; `env`, `trust` and `parts` as in `load_agent`.
 
     Args:
-        run: The directory of the run.
+        run: The directory of the run, or the file of an agent.
         env: The environment to use, instead of the run's own.
-        trust: Whether a module that the run names may be imported.
+        trust: Whether modules that the run names may be imported.
+        parts: Parts of the user's own.
         with_hyperedges: Refuse agents whose values are not mixed from those of hyperedges.
     """
-    learner, env, make = _load(run, env, trust)
+    loaded = load_agent(run, env, trust, parts)
+    learner = loaded.learner
     if not isinstance(learner.agent, QLearningAgent):
         raise ValueError(f"{run}: {learner.name} has no hyperedges")
     network = learner.state.online
     if with_hyperedges and isinstance(network, AbstractSearchedNetwork):
         raise ValueError(f"{run}: {network.unexplained}")
-    return Trained(env, learner, learner.agent.hypergraph, make)
+    return Trained(loaded.env, learner, learner.agent.hypergraph, loaded.make_env)
 
 
 def play(
@@ -111,46 +102,13 @@ def play(
     *,
     env: str = "",
     trust: bool = False,
+    parts: Mapping[str, str] | None = None,
     greedy: bool = False,
 ) -> list[Episode]:
-    """Plays the agent of a run as its evaluations do, or greedily; others as in `env_of`."""
-    learner, _, make = _load(run, env, trust)
-    with closing(make()) as made:
-        return learner.evaluate(made, episodes, seed, on_episode, greedy=greedy)
-
-
-def env_of(config: dict[str, Any], env: str = "", trust: bool = False) -> str:
-    """The environment of a run, whose settings may be a stranger's and choose no code to run.
-
-    Args:
-        config: The settings of the run.
-        env: The environment to use, instead of the one in the settings.
-        trust: Whether a module that the settings name may be imported.
-    """
-    name = env or str(config["env"])
-    if names_code(name) and not env and not trust:
-        raise SettingError(
-            f"the run's environment is {short(name)}, a module that would be imported: give `env` "
-            f"{short(name)}, or `trust` if you know where the run is from"
-        )
-    return name
-
-
-def _load(run: Path, env: str, trust: bool) -> tuple[BaseAgent, str, MakeEnv]:
-    if (given := read_config(run))["agent"] in BASELINES:
-        raise ValueError(f"{run} is a run of the baseline {given['agent']}, which is not stored")
-    config = run_config(run)
-    name = env_of(config, env, trust)
-    if not (run / AGENT_FILE).exists():
-        raise ValueError(f"{run} holds no agent yet: it is written with the first checkpoint")
-
-    def make(render_mode: str | None = None) -> Any:
-        limit, roms = config["max_episode_steps"], config["roms"]
-        return make_env(name, limit, unguarded, render_mode, roms)
-
-    learner = AGENT_CLASSES[config["agent"]].load(run)
-    learner.interface = replace(learner.interface, no_action=config["no_action"])
-    return learner, name, make
+    """Plays the agent of a run as its evaluations do, or greedily; others as in `load_agent`."""
+    loaded = load_agent(run, env, trust, parts)
+    with closing(loaded.make_env()) as made:
+        return loaded.learner.evaluate(made, episodes, seed, on_episode, greedy=greedy)
 
 
 class Decision(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -29,11 +29,12 @@ def record(
     on_step: Callable[[int, Shot], None],
     env: str = "",
     trust: bool = False,
+    parts: Mapping[str, str] | None = None,
 ) -> None:
     """Records episodes of the greedy policy of a run.
 
     Args:
-        run: The directory of the run.
+        run: The directory of the run, or the file of an agent.
         file: The file to write.
         episodes: The number of episodes.
         steps: The maximum number of steps; 0 records whole episodes.
@@ -41,9 +42,10 @@ def record(
         seed: The seed of the environment.
         on_step: Receives the number of each step, from 1, and what is shown.
         env: The environment to use, instead of the run's own.
-        trust: Whether a module that the run names as its environment may be imported.
+        trust: Whether modules that the run names may be imported.
+        parts: Parts of the user's own, as in `load_agent`.
     """
-    agent = load_trained(run, env=env, trust=trust)
+    agent = load_trained(run, env=env, trust=trust, parts=parts)
     painter = Painter(agent.edges, agent.names)
     shots = film(agent, episodes, seed)
     with video_file(file, fps or agent.fps) as add:

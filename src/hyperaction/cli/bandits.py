@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from hyperaction.arguments import parse
 from hyperaction.cli.console import Console
-from hyperaction.cli.terminal import STOPPED, UserError, need, progress_bar
+from hyperaction.cli.terminal import STOPPED, UserError, need
 from hyperaction.studies.bandits.settings import BanditStudy, Cell
 from hyperaction.studies.bandits.study import run
+from hyperaction.training.display import progress_bar
 from hyperaction.training.interrupts import StoppedError
 
 

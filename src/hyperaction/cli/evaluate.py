@@ -20,7 +20,7 @@ class EvaluateOptions(RunEnvironment):
     """Play the trained agent of a run, as its evaluations did: almost greedily by default."""
 
     run: Annotated[Path, Positional("DIR")]
-    """The directory of the run."""
+    """The directory of the run, or the file of an agent."""
     episodes: int = 10
     """The number of episodes."""
     seed: int = 0
@@ -58,6 +58,7 @@ def main(args: Sequence[str]) -> None:
         show,
         env=options.env,
         trust=options.trust,
+        parts=options.parts,
         greedy=options.greedy,
     )
     totals = [episode.total for episode in episodes]

@@ -10,11 +10,12 @@ from typing import Annotated, Literal
 
 from hyperaction.arguments import Positional, parse
 from hyperaction.cli.console import Console
-from hyperaction.cli.terminal import RunEnvironment, check_any, need, progress_bar
+from hyperaction.cli.terminal import RunEnvironment, check_any, need
 from hyperaction.errors import check_ranges
 from hyperaction.report import explain as report
 from hyperaction.runs.files import check_is_no_directory, making_directory, write_json
 from hyperaction.runs.remote import to_read
+from hyperaction.training.display import progress_bar
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class ExplainOptions(RunEnvironment):
     """
 
     runs: Annotated[tuple[Path, ...], Positional("DIR ...")]
-    """The directories of the runs."""
+    """The directories of the runs, or files of agents."""
     steps: int = 10_000
     """Steps of the greedy policy of each agent."""
     weights: Literal["even", "policy"] = "even"
@@ -67,7 +68,9 @@ def main(args: Sequence[str]) -> None:
     with making_directory(options.out):
         try:
             found = [to_read(run) for run in options.runs]
-            runs, problems = load_runs(found, env=options.env, trust=options.trust)
+            runs, problems = load_runs(
+                found, env=options.env, trust=options.trust, parts=options.parts
+            )
             check_any(runs, "agent to explain", problems)
             explanation = explain_runs(runs, options.steps, options.weights, options.seed, show)
         finally:

@@ -6,13 +6,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from hyperaction.errors import SettingError, printable
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.progress import Progress
 
 
 class UserError(Exception):
@@ -30,7 +25,17 @@ class RunEnvironment:
     env: str = ""
     """The environment, instead of the one in the settings of the run."""
     trust: bool = False
-    """Import the module that the settings of the run name as their environment (module:Id)."""
+    """Import the modules that the settings of the run name: of its environment (module:Id), and of
+    parts of somebody's own (module:Class)."""
+    network: str = ""
+    """The network of your own that the agent was trained with, as module:Class."""
+    mixer: str = ""
+    """The mixer of your own that the agent was trained with, as module:Class."""
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """Parts of one's own, by their names."""
+        return {"network": self.network, "mixer": self.mixer}
 
 
 STOPPED = 130
@@ -66,31 +71,6 @@ def check_any(found: object, what: str, problems: Sequence[str]) -> None:
         raise UserError(f"no {what}" + (f": {problems[0]}{more}" if problems else ""), code=1)
     for problem in problems:
         print_error(f"skipped {problem}")
-
-
-def progress_bar(console: Console, *more: str) -> Progress:
-    """A progress bar with the time left; if the output is not a terminal, only its end."""
-    from rich.progress import (  # Here because `hyperaction --help` imports this module.
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("spent"),
-        TimeElapsedColumn(),
-        *(TextColumn(text) for text in more),
-        console=console,
-        speed_estimate_period=300,
-    )
 
 
 def need(module: str, *, extra: str, unless: str = "") -> None:

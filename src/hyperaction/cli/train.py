@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from hyperaction.cli.console import Console
-from hyperaction.cli.terminal import STOPPED, UserError, progress_bar
+from hyperaction.cli.terminal import STOPPED, UserError
 from hyperaction.cli.warning_lines import release_warnings
 from hyperaction.envs.ids import names_code
 from hyperaction.runs.progress import Progress
 from hyperaction.runs.remote import url_of
 from hyperaction.training.config import parse_train
+from hyperaction.training.display import progress_bar, status
 from hyperaction.training.interrupts import StoppedError
 
 
@@ -30,9 +31,7 @@ def main(args: Sequence[str]) -> None:
         bar.start()
 
     def show(progress: Progress) -> None:
-        more = f"{progress.steps_per_second:.0f} steps/s"
-        if progress.last_return is not None:
-            more = f"{more}, last return {progress.last_return:.1f}"
+        more = status(progress.steps_per_second, progress.last_return)
         bar.update(task, completed=min(progress.step, config.steps), more=more)
 
     try:

@@ -23,7 +23,7 @@ class VideoOptions(RunEnvironment):
     """Record the agent of a run: the rendered episode, with the values behind its actions."""
 
     run: Annotated[Path, Positional("DIR")]
-    """The directory of the run."""
+    """The directory of the run, or the file of an agent."""
     episodes: int = 1
     """The number of episodes."""
     steps: int = 0
@@ -72,5 +72,6 @@ def main(args: Sequence[str]) -> None:
             on_step=show,
             env=options.env,
             trust=options.trust,
+            parts=options.parts,
         )
     console.print(f"Written: {options.out}", soft_wrap=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple, Protocol
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperaction.envs.names import numbers, problem_with
+from hyperaction.errors import SettingError
 
 
 class ActionMap(Protocol):
@@ -141,6 +143,44 @@ def stacked(actions: Sequence[Any]) -> Any:
     if isinstance(first, tuple):
         return tuple(stacked(column) for column in zip(*actions, strict=True))
     return np.stack(actions)
+
+
+def unstacked(actions: Any) -> list[Any]:
+    """The actions of several environments one by one: of a list, or of an array of each leaf."""
+    if isinstance(actions, dict):
+        columns = [unstacked(column) for column in actions.values()]
+        return [dict(zip(actions, row, strict=True)) for row in zip(*columns, strict=True)]
+    if isinstance(actions, tuple):
+        return list(zip(*(unstacked(column) for column in actions), strict=True))
+    return list(np.atleast_1d(actions)) if not isinstance(actions, list) else actions
+
+
+def sub_actions(actions: ActionMap, action: Any) -> list[int]:
+    """The sub-actions of an environment's action, one per vertex."""
+    try:
+        return [int(each) for each in _sub_actions(actions, action)]
+    except (TypeError, ValueError, LookupError):
+        raise SettingError(f"`action` {action!r} is not one that the environment takes") from None
+
+
+def _sub_actions(actions: ActionMap, action: Any) -> Any:
+    if isinstance(actions, Composite):
+        keys = range(len(actions.parts)) if actions.keys is None else actions.keys
+        pairs = zip(actions.parts, keys, strict=True)
+        return [each for part, key in pairs for each in _sub_actions(part, action[key])]
+    if isinstance(actions, Discretised):
+        near = np.isclose(actions.levels, np.ravel(action)[:, None])
+        if not near.any(axis=1).all():
+            raise ValueError(f"{action} is between the levels")
+        return near.argmax(axis=1)
+    if isinstance(actions, Direct):
+        return np.ravel(action) - actions.start
+    whole = operator.index(np.asarray(action)[()])
+    if isinstance(actions, Product):
+        return np.unravel_index(whole - actions.start, actions.sizes)
+    if isinstance(actions, Listed):
+        return np.unravel_index(actions.actions.index(whole), actions.sizes)
+    raise TypeError("real actions have no sub-actions")
 
 
 def described(actions: ActionMap) -> dict[str, Any]:

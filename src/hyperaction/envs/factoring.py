@@ -64,6 +64,11 @@ def action_map(
     return actions
 
 
+def unused_bins(space: spaces.Space[Any]) -> str:
+    """What to say of bins that an action space has no use for; empty where it has a `Box`."""
+    return "" if _boxes(space) else f"`bins` changes nothing: the action space {space} has no Box"
+
+
 def _parts(space: spaces.Dict | spaces.Tuple) -> list[tuple[Any, spaces.Space[Any]]]:
     return list(space.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +21,7 @@ from hyperaction.envs.suites import SuiteError
 from hyperaction.envs.vector import Vector
 from hyperaction.envs.wrapper import Factored
 from hyperaction.errors import unknown
+from hyperaction.references import look_here
 
 
 def make(
@@ -116,8 +115,8 @@ def _made(
         pybullet.register(name)
     if game_of(name):
         atari.register(name)
-    if names_code(name) and os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())  # Last: a module beside the user replaces no other.
+    if names_code(name):
+        look_here()
     try:
         if game_of(name):
             return atari.make_game(name, max_episode_steps, render_mode, roms)

@@ -25,16 +25,24 @@ class Resumable:
     Args:
         make: Makes the environments.
         seed: The seed of the first reset.
+        is_same: Whether `make` gives the same environments every time; they are then only reset.
     """
 
-    def __init__(self, make: Callable[[], Environments], seed: int) -> None:
-        self._make, self._envs = make, make()
+    def __init__(
+        self, make: Callable[[], Environments], seed: int, *, is_same: bool = False
+    ) -> None:
+        self._make, self._envs, self._is_same = make, make(), is_same
         self.num_envs, self.actions = self._envs.num_envs, self._envs.actions
         self.observations = self._envs.observations
         self.observation_shape = self._envs.observation_shape
         self.observation_dtype = self._envs.observation_dtype
         self.frames, self.has_limit = self._envs.frames, self._envs.has_limit
         self.reset(seed)
+
+    @property
+    def now(self) -> Environments:
+        """The environments themselves, as they are now."""
+        return self._envs
 
     @property
     def observation(self) -> NDArray[Any]:
@@ -65,7 +73,8 @@ class Resumable:
         """
         before = self.mask
         known = self._envs.statistics() if statistics is None else statistics
-        self._envs.close()
+        if not self._is_same:
+            self._envs.close()
         self._envs = self._make()
         self._envs.load_statistics(known)
         self.reset(seed)

@@ -14,13 +14,15 @@ from typing import Any
 from hyperaction.errors import SettingError
 from hyperaction.runs.files import write_json
 from hyperaction.runs.lock import LOCK, locked
-from hyperaction.runs.loggers import LOGGERS, Background, Logger, by_kind
+from hyperaction.runs.loggers import Background, Logger, by_kind, logger_class
 from hyperaction.runs.metrics import FILE as METRICS
 from hyperaction.runs.metrics import MetricsFile
 from hyperaction.runs.progress import FILE as PROGRESS
 from hyperaction.runs.reader import CONFIG, FORMAT, read_config
 
 AGENT_FILE = "agent.safetensors"
+BEST_FILE = "best.safetensors"
+"""The agent of the best evaluation, where it is kept."""
 CHECKPOINTS = "checkpoints"
 STRUCTURE = "structure.json"
 """How the hyperedges changed, and why, in a run where they do."""
@@ -97,7 +99,7 @@ class Run:
         write_json(self.out / CONFIG, self.config)  # More steps may be asked for than before.
         self._metrics = MetricsFile(self.out, mark, step, is_exact=is_exact)
         self._loggers = [
-            Background(name, partial(LOGGERS[name], self.out, step), self._on_message)
+            Background(name, partial(logger_class(name), self.out, step), self._on_message)
             for name in self._logger_names
         ]
         return self._metrics.problem
@@ -146,7 +148,7 @@ class Run:
 
 def _missing(out: Path) -> list[Path]:
     """What a run would make and is not there, in the order to remove it again."""
-    files = [out / name for name in (CHECKPOINTS, PROGRESS, METRICS, CONFIG, LOCK)]
+    files = [out / name for name in (CHECKPOINTS, PROGRESS, METRICS, CONFIG, BEST_FILE, LOCK)]
     return [path for path in (*files, out, *out.parents) if not os.path.lexists(path)]
 
 
@@ -161,7 +163,7 @@ def check_own(out: Path) -> None:
     """Refuses a directory that holds files of something else where a run would write its own."""
     if (out / CONFIG).exists() or not out.exists():
         return
-    names = (METRICS, AGENT_FILE, PROGRESS, CONFIG)
+    names = (METRICS, AGENT_FILE, BEST_FILE, PROGRESS, CONFIG)
     others = [out / name for name in names if os.path.lexists(out / name)]
     folder = out / CHECKPOINTS
     is_plain = folder.is_dir() and not folder.is_symlink()

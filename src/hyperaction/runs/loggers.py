@@ -14,6 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from hyperaction.errors import SettingError, unknown
+from hyperaction.references import is_reference, load
+
 
 class Logger(Protocol):
     """Where metrics go."""
@@ -57,6 +60,17 @@ class TensorBoard:
 
 
 LOGGERS: dict[str, Callable[[Path, int], Logger]] = {"tensorboard": TensorBoard}
+
+
+def logger_class(name: str) -> Callable[[Path, int], Logger]:
+    """What makes a logger: a registered one by name, one of the user's own by module:Class."""
+    if is_reference(name):
+        own: Callable[[Path, int], Logger] = load(name, "loggers")
+        return own
+    if name not in LOGGERS:
+        raise SettingError(f"`loggers`: {unknown('logger', name, LOGGERS)}")
+    return LOGGERS[name]
+
 
 MAX_WAITING = 1_000
 """Metrics that wait for a slow logger before it is given up."""

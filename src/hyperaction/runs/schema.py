@@ -75,6 +75,8 @@ COUNTS = Kind("a list of integers", lambda value: is_list(value, _is_integer))
 SIZES = Kind("a list of integers above 0", lambda value: is_list(value, _is_size))
 TEXTS = Kind("a list of texts", lambda value: is_list(value, lambda each: isinstance(each, str)))
 
+NO_ACTION = ("stop", "default", "ignore")
+
 Schema = Mapping[str, Kind]
 
 CONFIG_SCHEMA: Schema = {
@@ -106,6 +108,7 @@ AGENT_SCHEMA: Schema = {
     "actions": TABLE,
     "observation_shape": COUNTS,
     "observations": TABLE._replace(optional=True),
+    "no_action": Kind("stop, default or ignore", lambda value: value in NO_ACTION, optional=True),
     "step": COUNT,
 }
 """What the file of an agent says of itself."""

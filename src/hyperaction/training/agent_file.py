@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -15,16 +15,19 @@ from hyperaction.agents.config import AgentConfig
 from hyperaction.agents.parts import to_dict
 from hyperaction.agents.presets import AgentName, restored
 from hyperaction.agents.structure import STRUCTURE_LIKE, Structure, check_size
-from hyperaction.constraints import Constraints
+from hyperaction.constraints import Constraints, NoAction
 from hyperaction.envs import action_maps
 from hyperaction.envs.observations import Observations
-from hyperaction.envs.statistics import FIELDS, Statistics
+from hyperaction.envs.statistics import FIELDS, Statistics, merged
 from hyperaction.errors import SettingError
 from hyperaction.runs.directory import AGENT_FILE
 from hyperaction.runs.files import read_arrays, write_arrays
 from hyperaction.runs.schema import ACTION_SCHEMA, AGENT_SCHEMA, OBSERVATION_SCHEMA, check
 from hyperaction.runs.state import check_like
 from hyperaction.version import __version__
+
+if TYPE_CHECKING:
+    from hyperaction.training.trainer import Trainer
 
 PREFIX = "agent/"
 """Begins the names of an agent's arrays, beside those of a checkpoint's other parts."""
@@ -50,6 +53,28 @@ class AgentFile(NamedTuple):
     """How observations become arrays; files of earlier versions do not say."""
     statistics: Statistics | None = None
     """What the wrappers of its environment knew."""
+    no_action: NoAction = "stop"
+    """What to do where a mask leaves no action."""
+
+    @classmethod
+    def of(
+        cls, name: AgentName, trainer: Trainer, no_action: NoAction, *, with_arrays: bool = True
+    ) -> AgentFile:
+        """The agent of a trainer as it is now; without its arrays, what there is to say of it."""
+        env, agent = trainer.env, trainer.agent
+        return cls(
+            name,
+            agent.config,
+            env.actions,
+            env.observation_shape,
+            trainer.step,
+            arrays_of(trainer.state.tree) if with_arrays else {},
+            getattr(agent, "structure", None),
+            env.constraints,
+            env.observations,
+            merged(env.statistics()) if with_arrays else None,
+            no_action,
+        )
 
     def about(self) -> dict[str, Any]:
         """What the agent is, ready for JSON: all but its arrays."""
@@ -60,6 +85,8 @@ class AgentFile(NamedTuple):
             changes["constraints"] = self.constraints.described()
         if self.observations is not None:
             changes["observations"] = self.observations.described()
+        if self.no_action != "stop":
+            changes["no_action"] = self.no_action
         return {
             "hyperaction": __version__,
             "agent": self.name,
@@ -109,6 +136,7 @@ def load(path: Path, own: Mapping[str, Any] | None = None) -> AgentFile:
             Constraints.restored(actions.sizes, about.get("constraints", ())),
             _observations(about),
             _statistics(arrays),
+            about.get("no_action", "stop"),
         )
     except SettingError as error:
         raise SettingError(f"{file} cannot be read: {error.template}") from None

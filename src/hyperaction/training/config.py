@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from hyperaction.agents.config import AUTO, AgentConfig
 from hyperaction.agents.growth import with_bins
-from hyperaction.agents.parts import implied_parts, to_dict, with_changes
+from hyperaction.agents.parts import CUSTOM, implied_parts, to_dict, with_changes
 from hyperaction.agents.presets import (
     AGENTS,
     AgentName,
     PresetName,
     check_structure,
     config_for,
+    has_preset_orders,
     restored,
+    with_fitting_orders,
     with_rank,
 )
 from hyperaction.arguments import (
@@ -36,6 +38,7 @@ from hyperaction.constraints import NoAction, parsed
 from hyperaction.envs.bins import as_options
 from hyperaction.envs.ids import game_of, is_robot
 from hyperaction.errors import SettingError, unknown
+from hyperaction.references import is_reference
 from hyperaction.runs.loggers import LOGGERS
 from hyperaction.runs.reader import CONFIG, read_config
 from hyperaction.runs.schema import UnreadableError
@@ -85,8 +88,17 @@ class TrainConfig:
     """The directory for the run."""
     fresh: bool = False
     """Move a run that is in the directory aside, and start over."""
+    keep_best: bool = False
+    """Keep the agent of the best evaluation too, in best.safetensors."""
+    stop_at: float | None = None
+    """Stop as soon as an evaluation has a return of at least this."""
+    patience: int = 0
+    """Stop when so many evaluations in a row were no better than the best before; 0: never."""
+    callback: tuple[str, ...] = ()
+    """Callbacks of your own, as module:Class."""
     loggers: tuple[str, ...] = tuple(LOGGERS)
-    """Where metrics go besides metrics.jsonl; without a name, nowhere else."""
+    """Where metrics go besides metrics.jsonl; without a name, nowhere else; module:Class is one of
+    your own."""
     env_timeout: float = 600.0
     """Seconds that a step or reset of the environment may take before the run stops; 0: any."""
     max_episode_steps: int = 0
@@ -106,12 +118,14 @@ class TrainConfig:
     mask."""
     action_names: tuple[str, ...] = ()
     """The names of the vertices, instead of the environment's."""
+    has_own_orders: bool = field(default=False, metadata={"hidden": True})
+    """Whether the orders of hyperedges were given; those of a preset fit the actions."""
     plain_observations: bool = field(default=False, metadata={"hidden": True})
     """Whether observations are as in earlier versions, one of which began the run."""
 
     def __post_init__(self) -> None:
         ones = dict.fromkeys(("steps", "phase_steps", "num_envs"), 1)
-        zeros = ("evaluation_steps", "checkpoint_steps", "max_episode_steps", "rank")
+        zeros = ("evaluation_steps", "checkpoint_steps", "max_episode_steps", "rank", "patience")
         for name, least in (ones | dict.fromkeys(zeros, 0)).items():
             if getattr(self, name) < least:
                 raise SettingError(f"`{name}` must be at least {least}, not {getattr(self, name)}")
@@ -120,14 +134,31 @@ class TrainConfig:
         if not 0 <= self.env_timeout < math.inf:
             raise SettingError(f"`env_timeout` must be a number of seconds, not {self.env_timeout}")
         for name in self.loggers:
-            if name not in LOGGERS:
+            if name not in LOGGERS and not is_reference(name):
                 raise SettingError(f"`loggers`: {unknown('logger', name, LOGGERS)}")
+        for name in self.callback:
+            if not is_reference(name):
+                raise SettingError(
+                    f"`callback` {name}: write module:Class, such as parts:MyCallback"
+                )
+        self._check_evaluations()
         if self.roms and not game_of(self.env):
             raise SettingError(f"`roms` is for games of ALE/, not {self.env}")
         if self.roms and self.num_envs > 1:
             raise SettingError(f"`roms` plays one game at a time, not `num_envs` {self.num_envs}")
         object.__setattr__(self, "constraints", tuple(map(_constraint_text, self.constraints)))
         _ = self.agent_config  # What cannot combine is refused now.
+
+    def _check_evaluations(self) -> None:
+        """Refuses what only evaluations can decide where there are none."""
+        asked = {"keep_best": self.keep_best, "stop_at": self.stop_at is not None}
+        for name, is_asked in (asked | {"patience": self.patience > 0}).items():
+            if is_asked and not self.evaluation_steps:
+                raise SettingError(
+                    f"`{name}` needs evaluations, which `evaluation_steps` 0 leaves out"
+                )
+        if self.stop_at is not None and not math.isfinite(self.stop_at):
+            raise SettingError(f"`stop_at` must be a finite number, not {self.stop_at}")
 
     @property
     def agent_config(self) -> AgentConfig:
@@ -182,8 +213,14 @@ class TrainConfig:
         from hyperaction.training.env_edges import needs_env, with_env_edges
 
         if env is not None:
-            return replace(self, config=with_env_edges(self.config, env.env, env.actions.names))
-        if not needs_env(self.config):
+            config = self.config
+            if not self.rank and not self.has_own_orders:
+                vertices = len(env.actions.names)
+                config = with_fitting_orders(self.agent, self.preset, config, vertices)
+            return replace(self, config=with_env_edges(config, env.env, env.actions.names))
+        has_joystick = game_of(self.env) and not self.action_shape
+        is_fixed = has_joystick or not has_preset_orders(self.agent, self.preset, self.config)
+        if is_fixed and not needs_env(self.config):
             return self
         with closing(self.make_env()) as made:
             return self.with_env_edges(made)
@@ -213,7 +250,8 @@ def _constraint_text(given: str) -> str:
 
 NOT_IN_CONFIG = (
     "config", "rank", "out", "fresh", "loggers", "env_timeout", "checkpoint_steps", "roms",
-    "action_names", "plain_observations",
+    "action_names", "plain_observations", "keep_best", "stop_at", "patience", "callback",
+    "has_own_orders",
 )  # fmt: skip
 """Options that are not stored with a run, as they change nothing in its results; and cartridges and
 names of vertices, which are stored where there are any."""
@@ -268,6 +306,7 @@ def parse_train(args: Sequence[str], command: str = "train") -> TrainConfig:
         changes = {name: value for name, value in values.items() if name not in own}
         options = {name: value for name, value in values.items() if name in own}
         options = {"agent": agent, "preset": preset} | RUNS[preset] | options  # type: ignore
+        options["has_own_orders"] = "orders" in values
         return TrainConfig(config=with_changes(config, changes), **options)
 
 
@@ -316,9 +355,20 @@ def _chosen_parts(config: AgentConfig, given: Any) -> dict[str, Any]:
 def run_config(out: Path) -> dict[str, Any]:
     """The settings of a run as they were written, if a run can have them."""
     config = read_config(out)
+    own = own_parts(config["settings"])
     try:
-        settings = restored(config["agent"], config["settings"])
+        others = {name: value for name, value in config["settings"].items() if name not in own}
+        settings = restored(config["agent"], others)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise UnreadableError(f"{out / CONFIG} is damaged: {error}") from None
     unsaid = {"max_episode_steps": 0, "roms": "", "constraints": [], "no_action": "stop"}
-    return {**unsaid, **config, "settings": to_dict(settings)}
+    return {**unsaid, **config, "settings": to_dict(settings) | own}
+
+
+def own_parts(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The parts of the user's own in stored settings, by name: only what they were is stored."""
+    return {
+        name: value
+        for name, value in settings.items()
+        if isinstance(value, dict) and value.get("name") == CUSTOM
+    }

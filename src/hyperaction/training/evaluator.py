@@ -30,6 +30,7 @@ class Evaluator:
         compiled: Its functions, compiled.
         make_env: Makes the environment.
         greedy: Takes the best action always, whatever the exploration does in evaluations.
+        closes: Whether an environment is closed after its evaluation.
     """
 
     def __init__(
@@ -39,9 +40,10 @@ class Evaluator:
         make_env: Callable[[], Environments],
         *,
         greedy: bool = False,
+        closes: bool = True,
     ) -> None:
         self.agent, self.compiled, self.make_env = agent, compiled, make_env
-        self._is_greedy = greedy
+        self._is_greedy, self._closes = greedy, closes
 
     def use(self, agent: Agent, compiled: Compiled) -> None:
         """Evaluates this agent from now on."""
@@ -70,7 +72,8 @@ class Evaluator:
                 episodes.append(episode)
             return episodes
         finally:
-            self.env.close()
+            if self._closes:
+                self.env.close()
 
     def episode(
         self,

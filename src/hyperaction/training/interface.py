@@ -13,7 +13,7 @@ from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 from hyperaction.constraints import Constraints, Mask, NoAction
-from hyperaction.envs.action_maps import ActionMap, stacked
+from hyperaction.envs.action_maps import ActionMap, stacked, sub_actions, unstacked
 from hyperaction.envs.factoring import fits
 from hyperaction.envs.guard import EnvironmentFaultError
 from hyperaction.envs.masks import KEY, MaskReader, without_mask
@@ -22,6 +22,7 @@ from hyperaction.envs.observations import Observations, as_batch
 from hyperaction.envs.vector import Environments, Single, Vector
 from hyperaction.envs.wrapper import Factored
 from hyperaction.errors import SettingError
+from hyperaction.hypergraph import Hypergraph
 
 RawEnv = gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
 
@@ -118,10 +119,34 @@ class Interface:
         observation, _ = self._without_mask(observation, None)
         try:
             if self.observations is None:
-                return as_batch(observation, self.observation_shape)
-            return self.observations.read(observation)
+                batch, single = as_batch(observation, self.observation_shape)
+            else:
+                batch, single = self.observations.read(observation)
         except ValueError as error:
             raise SettingError(f"`observation`: {error}") from None
+        if batch.dtype != np.uint8 and not np.isfinite(batch).all():
+            where = tuple(int(axis) for axis in np.argwhere(~np.isfinite(batch))[0])
+            shown = list(where[1:] if single else where)
+            raise SettingError(f"`observation` is {batch[where]} at {shown}; it must be finite")
+        return batch, single
+
+    def read_actions(self, action: Any, rows: int, *, single: bool) -> NDArray[np.int32]:
+        """Actions as one sub-action per vertex, a row for each of so many observations.
+
+        Args:
+            action: Integers, `[vertices]` or `[rows, vertices]`; or as the environment takes them.
+            rows: How many observations there are.
+            single: Whether there is one observation, and not a batch of one.
+        """
+        if _are_sub_actions(action, len(self.actions.sizes)):
+            found = np.atleast_2d(np.asarray(action))
+        else:
+            several = [action] if single else unstacked(action)
+            found = np.array([sub_actions(self.actions, each) for each in several])
+        Hypergraph.of_orders(self.actions.sizes, [1]).indices(found)  # Raises for what is none.
+        if len(found) != rows:
+            raise SettingError(f"`action` has {len(found)} rows for {rows} observations")
+        return found.astype(np.int32)
 
     def _without_mask(self, observation: Any, mask: Any) -> tuple[Any, Any]:
         """Observations without a mask that environments may give within them, and that mask."""
@@ -148,6 +173,16 @@ class Interface:
         any_action = np.zeros((1, len(self.actions.sizes)), dtype)
         batch = self.env_actions(any_action, single=False)
         return jax.tree.map(lambda leaf: np.asarray(leaf)[:0], batch)
+
+
+def _are_sub_actions(action: Any, num_vertices: int) -> bool:
+    """Whether these are integers, one per vertex, of one action or of several."""
+    try:
+        array = np.asarray(action)
+    except ValueError:
+        return False
+    is_row = array.ndim in (1, 2) and array.shape[-1] == num_vertices
+    return is_row and array.dtype.kind in "iu"
 
 
 def action_space(env: RawEnv) -> gymnasium.Space[Any]:

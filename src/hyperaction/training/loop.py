@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from hyperaction.training.callbacks import Callback
-from hyperaction.training.episodes import Episode, summary
 from hyperaction.training.evaluator import ENDLESS, Evaluator, check_ends, never
+from hyperaction.training.listeners import Evaluation, Listeners
 from hyperaction.training.trainer import Trainer
 
 
@@ -22,7 +21,7 @@ def train(
     evaluation_steps: int = 5_000,
     exact: bool = False,
     should_stop: Callable[[], bool] = never,
-) -> None:
+) -> str:
     """Trains until so many steps are done, in phases that end in evaluations.
 
     With one environment, phases are whole episodes, as in Dopamine: a phase ends with the first
@@ -37,45 +36,51 @@ def train(
         evaluation_steps: Steps of an evaluation, at least.
         exact: End phases at their last step, in the middle of an episode if need be.
         should_stop: Asked after every step.
+
+    Returns:
+        Which callbacks stopped it, if any did.
     """
-    listeners = list(callbacks)
-
-    def notify(event: str, *args: Any) -> bool:
-        """Whether all listeners want training to continue; every one is called."""
-        answers = [getattr(each, event)(trainer, *args) for each in listeners]
-        return all(answer is None or answer for answer in answers)
-
+    listeners = Listeners(trainer, callbacks)
+    max_episode_steps = ENDLESS * phase_steps
+    evaluation = None
+    if evaluator is not None:
+        evaluation = Evaluation(trainer, evaluator, evaluation_steps, max_episode_steps)
     whole_episodes = trainer.env.num_envs == 1 and not exact
-    going = notify("on_start")
-    while going and not is_complete(trainer, steps):
-        started, first = time.perf_counter(), trainer.step
-        phase = trainer.phase
-        while going and not phase.over:
-            ended = trainer.advance()
-            answers = [notify("on_step"), *(notify("on_episode", one) for one in ended)]
-            going = all(answers) and not should_stop()
-            full = trainer.step - phase.first >= phase_steps or trainer.step >= steps
-            phase.over = (full and bool(ended)) if whole_episodes else full
-            if whole_episodes and not trainer.env.has_limit:
-                check_ends(trainer.lengths[0], ENDLESS * phase_steps)
-        if not phase.over:
-            return
-        metrics = trainer.metrics()
-        metrics["steps_per_second"] = (trainer.step - first) / (time.perf_counter() - started)
-        evaluated: list[Episode] | None = None
-        if evaluator is not None:
-            evaluator.use(trainer.agent, trainer.compiled)
-            evaluator.begin(trainer.env_seed(phase.number, evaluation=True))
-            evaluated = evaluator.run(
-                trainer.state, evaluation_steps, should_stop, ENDLESS * phase_steps
-            )
-            if evaluated is None:
-                return
-        going = notify("on_phase", metrics) and going
-        if evaluated is not None:
-            going = notify("on_evaluation", summary(trainer.step, evaluated)) and going
-        trainer.begin_phase()
-        going = notify("on_next_phase") and going
+    with listeners.asking(evaluation):
+        listeners.notify("on_start")
+        while listeners.going and not is_complete(trainer, steps):
+            started, first = time.perf_counter(), trainer.step
+            phase, stopped = trainer.phase, False
+            while listeners.going and not stopped and not phase.over:
+                ended = trainer.advance()
+                for episode in ended:
+                    listeners.notify("on_episode", episode)
+                # Last, as what writes checkpoints must come after all else of a step.
+                listeners.notify("on_step")
+                stopped = should_stop()
+                full = trainer.step - phase.first >= phase_steps or trainer.step >= steps
+                phase.over = (full and bool(ended)) if whole_episodes else full
+                if whole_episodes and not trainer.env.has_limit:
+                    check_ends(trainer.lengths[0], max_episode_steps)
+            if not phase.over:
+                break
+            metrics = trainer.metrics()
+            metrics["steps_per_second"] = (trainer.step - first) / (time.perf_counter() - started)
+            evaluated = None
+            if evaluation is not None and not evaluation.is_done:
+                evaluated = evaluation.play(
+                    trainer.env_seed(phase.number, evaluation=True), should_stop
+                )
+                if evaluated is None:
+                    break
+            listeners.notify("on_phase", metrics)
+            if evaluated is not None:
+                listeners.notify("on_evaluation", evaluated)
+            trainer.begin_phase()
+            listeners.notify("on_next_phase")
+            if stopped:
+                break
+    return ", ".join(listeners.stopped_by)
 
 
 FEW_UPDATES = 0.1

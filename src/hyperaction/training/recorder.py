@@ -13,7 +13,7 @@ from pathlib import Path
 from hyperaction.runs.directory import AGENT_FILE, STRUCTURE, Run
 from hyperaction.runs.files import write_json
 from hyperaction.runs.progress import Progress, read_progress, write_progress
-from hyperaction.training.agent_file import AgentFile
+from hyperaction.training.agent_file import AgentFile, save
 from hyperaction.training.callbacks import Callback
 from hyperaction.training.checkpoint import TrainerCheckpoints
 from hyperaction.training.config import TrainConfig
@@ -64,6 +64,10 @@ class Recorder(Callback):
         self._reported = len(trainer.changes)
         return None
 
+    def save_agent(self, trainer: Trainer, file: Path) -> None:
+        """Writes the agent alone into a file."""
+        save(file, AgentFile.of(self.config.agent, trainer, self.config.no_action))
+
     def on_step(self, trainer: Trainer) -> bool | None:
         """Saves the run in the middle of a long phase."""
         for change in trainer.changes[self._reported :]:
@@ -73,7 +77,8 @@ class Recorder(Callback):
         since = trainer.step - max(trainer.phase.first, self.last_step or 0)
         # Once a phase has its steps it may be over now, which is known only later.
         inside = trainer.step - trainer.phase.first < self.config.phase_steps
-        if interval and since >= interval and inside and trainer.step < self.config.steps:
+        is_due = trainer.desk.is_save_asked or (interval and since >= interval)
+        if is_due and inside and trainer.step < self.config.steps:
             self.save(trainer)
         return None
 
@@ -94,24 +99,14 @@ class Recorder(Callback):
 
     def save(self, trainer: Trainer) -> None:
         """Writes a checkpoint, and its agent as a file of its own name."""
-        env, agent = trainer.env, trainer.agent
-        about = AgentFile(
-            self.config.agent,
-            agent.config,
-            env.actions,
-            env.observation_shape,
-            trainer.step,
-            {},
-            getattr(agent, "structure", None),
-            env.constraints,
-            env.observations,
-        ).about()
+        config = self.config
+        file = AgentFile.of(config.agent, trainer, config.no_action, with_arrays=False)
         if trainer.changes:
-            about_vertices = {"sizes": list(env.actions.sizes), "changes": trainer.changes}
+            about_vertices = {"sizes": list(trainer.env.actions.sizes), "changes": trainer.changes}
             write_json(self.run.out / STRUCTURE, about_vertices)
         run = {"metrics": self.run.metrics_mark()}
-        _link(self.checkpoints.write(trainer, run, about), self.run.out / AGENT_FILE)
-        self.last_step = trainer.step
+        _link(self.checkpoints.write(trainer, run, file.about()), self.run.out / AGENT_FILE)
+        self.last_step, trainer.desk.is_save_asked = trainer.step, False
         self.on_saved()
 
 
@@ -173,9 +168,15 @@ class ProgressReporter(Callback):
         self.report(trainer)
         return None
 
-    def report(self, trainer: Trainer) -> None:
-        """Reports and writes the progress now."""
+    def report(self, trainer: Trainer, *, is_over: bool = False) -> None:
+        """Reports and writes the progress now.
+
+        Args:
+            trainer: What is trained.
+            is_over: Whether no more steps are wanted, however many were asked for.
+        """
         progress = self._progress(trainer, time.monotonic())
+        progress = progress._replace(complete=progress.complete or is_over)
         self.on_progress(progress)
         self._write(progress)
 

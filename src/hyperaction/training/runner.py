@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from hyperaction.envs.factoring import unused_bins
 from hyperaction.envs.guard import EnvironmentFaultError
 from hyperaction.envs.names import in_words
 from hyperaction.envs.statistics import not_carried
-from hyperaction.errors import SettingError
+from hyperaction.errors import SettingError, for_command_line
 from hyperaction.runs.directory import AGENT_FILE, Run, has_results
 from hyperaction.runs.files import read_about
+from hyperaction.runs.loggers import logger_class
 from hyperaction.runs.remote import Mirror, cache_folder, url_of
-from hyperaction.training.config import TrainConfig
+from hyperaction.training.config import RUNS, TrainConfig
+from hyperaction.training.own_callback import OwnCallback
 from hyperaction.training.watchdog import Watchdog
 
 if TYPE_CHECKING:
@@ -51,6 +54,43 @@ def run(
 
     use_one_thread()
     gc.set_threshold(GARBAGE_THRESHOLD)
+    mirror = mirror_of(config)
+    with ExitStack() as held:
+        callbacks = [OwnCallback.of(reference) for reference in config.callback]
+        for name in config.loggers:
+            logger_class(name)  # One that cannot be imported is reported now.
+        watchdog = held.enter_context(Watchdog(config.env_timeout, late))
+        env = config.make_env(watchdog)
+        if not config.fresh and _is_encoded_otherwise(config.out, env):
+            config = replace(config, plain_observations=True)
+            env.close()
+            env = config.make_env(watchdog)
+        config = config.with_env_edges(env)
+        _report(config, env, on_message)
+        # JAX takes a while to load: mistakes are reported before.
+        from hyperaction import kernels
+        from hyperaction.training import compile_cache
+        from hyperaction.training.assembly import assemble
+        from hyperaction.training.run_parts import MadeParts
+        from hyperaction.training.session import Session
+
+        compile_cache.use()
+        agent, memory = assemble(config.agent_config, env)
+        env.close()
+        with opened(config, config.as_dict(), on_message, mirror) as (directory, on_saved):
+            on_ready(agent)
+            on_message(memory)
+            if problem := kernels.problem():
+                on_message(problem)
+            parts = MadeParts(config, agent, watchdog)
+            session = Session(
+                config, parts, callbacks, on_progress=on_progress, on_message=on_message
+            )
+            session.train(directory, on_saved)
+
+
+def mirror_of(config: TrainConfig) -> Mirror | None:
+    """The mirror of a run that is elsewhere; an `out` that cannot be is refused."""
     url = url_of(config.out)
     if not url and config.out.exists() and not config.out.is_dir():
         raise SettingError(f"`out` {config.out} is a file, not a directory")
@@ -60,63 +100,60 @@ def run(
         raise SettingError(
             f"`fresh` would move {config.out.resolve()}, where you are; choose another `out`"
         )
-    mirror = Mirror(url, cache_folder(url)) if url else None
-    with ExitStack() as held:
-        watchdog = held.enter_context(Watchdog(config.env_timeout, late))
-        env = config.make_env(watchdog)
-        if not config.fresh and _is_encoded_otherwise(config.out, env):
-            config = replace(config, plain_observations=True)
-            env.close()
-            env = config.make_env(watchdog)
-        config = config.with_env_edges(env)
-        if named := in_words(env.actions.names):
-            on_message(f"vertices: {named}")
-        if env.observations.layout is not None:
-            on_message(f"observations: {env.observations.layout}")
-        if lost := not_carried(env.env):
-            on_message(
-                f"the statistics {', '.join(lost)} begin anew at every phase and evaluation: only "
-                f"those with a mean, var and count can be carried over"
-            )
-        hypergraph = config.agent_config.hypergraph(env.sizes)
-        if hypergraph is not None and hypergraph.num_edges > MANY_EDGES:
-            on_message(
-                f"preparing {hypergraph.num_edges:,} hyperedges with {hypergraph.num_outputs:,} "
-                f"outputs, which may take minutes"
-            )
-        # JAX takes a while to load: mistakes are reported before.
-        from hyperaction import kernels
-        from hyperaction.training import compile_cache
-        from hyperaction.training.assembly import assemble
-        from hyperaction.training.session import Session
+    return Mirror(url, cache_folder(url)) if url else None
 
-        compile_cache.use()
-        agent, memory = assemble(config.agent_config, env)
-        env.close()
+
+@contextmanager
+def opened(
+    config: TrainConfig,
+    settings: dict[str, Any],
+    on_message: Callable[[str], None],
+    mirror: Mirror | None,
+) -> Iterator[tuple[Run, Callable[[], None]]]:
+    """A run's directory, locked and open for writing, and what is called after checkpoints.
+
+    Args:
+        config: Where it is.
+        settings: What `config.json` says.
+        on_message: Called with what a person should know.
+        mirror: The mirror of a run that is elsewhere.
+    """
+    with ExitStack() as held:
         out = config.out
         if mirror is not None:
             mirror.pull()
             out = mirror.folder
             held.callback(_withdraw, mirror)
         directory = held.enter_context(
-            Run(
-                out,
-                config.as_dict(),
-                fresh=config.fresh,
-                loggers=config.loggers,
-                on_message=on_message,
-            )
+            Run(out, settings, fresh=config.fresh, loggers=config.loggers, on_message=on_message)
         )
         if mirror is not None:
             mirror.push()  # An address that cannot be written to fails now.
-        on_ready(agent)
-        on_message(memory)
-        if problem := kernels.problem():
-            on_message(problem)
-        session = Session(config, agent, watchdog, on_progress, on_message)
-        session.train(directory, mirror.push if mirror else lambda: None)
+        yield directory, mirror.push if mirror else lambda: None
     if mirror is not None:
         mirror.push()
+
+
+def _report(config: TrainConfig, env: Factored, on_message: Callable[[str], None]) -> None:
+    """Reports what there is to say about an environment and the hyperedges on it."""
+    if named := in_words(env.actions.names):
+        on_message(f"vertices: {named}")
+    if env.observations.layout is not None:
+        on_message(f"observations: {env.observations.layout}")
+    unused = unused_bins(env.env.action_space)
+    if unused and config.bins != RUNS[config.preset].get("bins", TrainConfig.bins):
+        on_message(f"warning: {for_command_line(unused)}")
+    if lost := not_carried(env.env):
+        on_message(
+            f"the statistics {', '.join(lost)} begin anew at every phase and evaluation: only "
+            f"those with a mean, var and count can be carried over"
+        )
+    hypergraph = config.agent_config.hypergraph(env.sizes)
+    if hypergraph is not None and hypergraph.num_edges > MANY_EDGES:
+        on_message(
+            f"preparing {hypergraph.num_edges:,} hyperedges with {hypergraph.num_outputs:,} "
+            f"outputs, which may take minutes"
+        )
 
 
 def _is_encoded_otherwise(out: Path, env: Factored) -> bool:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from typing import Any, Protocol
 
-from hyperaction.envs.guard import EnvironmentFaultError, Guard
-from hyperaction.envs.statistics import freeze, merged
-from hyperaction.envs.vector import Environments, Single
+from hyperaction.envs.guard import EnvironmentFaultError
 from hyperaction.errors import for_command_line
 from hyperaction.runs.checkpoints import Checkpoints
 from hyperaction.runs.directory import Run
+from hyperaction.runs.manifests import Checkpoint
+from hyperaction.runs.reader import read_metrics
 from hyperaction.training.assembly import maximisation
+from hyperaction.training.callbacks import Callback
 from hyperaction.training.checkpoint import TrainerCheckpoints
-from hyperaction.training.compiled import Agent, DivergedError
+from hyperaction.training.compiled import DivergedError
 from hyperaction.training.config import TrainConfig
+from hyperaction.training.evaluation_callbacks import KeepBest, StopAtReturn, StopOnPlateau
 from hyperaction.training.evaluator import Evaluator
 from hyperaction.training.interrupts import StoppedError, stoppable
 from hyperaction.training.loop import few_updates, is_complete, train
@@ -22,9 +26,32 @@ from hyperaction.training.recorder import OnProgress, ProgressReporter, Recorder
 from hyperaction.training.speed import SpeedEstimate
 from hyperaction.training.trainer import Trainer
 
+OnMessage = Callable[[str], None]
+"""Called with what a person should know."""
+
 
 class FailedError(RuntimeError):
     """A run that cannot continue by itself."""
+
+
+class Parts(Protocol):
+    """What a run is made of, whoever starts it."""
+
+    def trainer(self, resumed_step: int | None) -> Trainer:
+        """The trainer at its start, whose environments are resumable.
+
+        Args:
+            resumed_step: The step of the checkpoint that it will be put back to, if there is one.
+        """
+        ...
+
+    def evaluator(self, trainer: Trainer) -> Evaluator | None:
+        """What evaluates, if anything does."""
+        ...
+
+    def resumed(self, trainer: Trainer) -> None:
+        """The trainer is as its last checkpoint has it, or at its start."""
+        ...
 
 
 class Session:
@@ -32,39 +59,38 @@ class Session:
 
     Args:
         config: What to train, and for how long.
-        agent: The agent.
-        guard: What surrounds the calls of the environment, such as a watchdog.
+        parts: What makes the trainer and its evaluator.
+        callbacks: Called as training goes, before what records it.
         on_progress: Called with how far the run is.
         on_message: Called with what a person should know.
+        on_warning: Called with what a person must know; by default as messages are.
+        held: Gives a context for the training of a trainer.
+        is_busy: Whether a second interrupt would break a trainer now, and must wait.
     """
 
     def __init__(
         self,
         config: TrainConfig,
-        agent: Agent,
-        guard: Guard,
-        on_progress: OnProgress,
-        on_message: Callable[[str], None],
+        parts: Parts,
+        callbacks: Sequence[Callback] = (),
+        *,
+        on_progress: OnProgress = lambda progress: None,
+        on_message: OnMessage = lambda message: None,
+        on_warning: OnMessage | None = None,
+        held: Callable[[Trainer], AbstractContextManager[Any]] = lambda trainer: nullcontext(),
+        is_busy: Callable[[Trainer], bool] = lambda trainer: False,
     ) -> None:
-        self.config, self.agent, self.guard = config, agent, guard
+        self.config, self.parts, self.callbacks = config, parts, callbacks
         self.on_progress, self.on_message = on_progress, on_message
-
-    def make_envs(self) -> Environments:
-        """New environments to train in."""
-        return self.config.make_envs(self.guard)
-
-    def make_evaluation_env(self, trainer: Trainer) -> Environments:
-        """A new environment to evaluate in; its wrappers know what those of training do."""
-        env = self.config.make_env(self.guard)
-        freeze(env.env, merged(trainer.env.statistics()))
-        return Single(env)
+        self.on_warning, self.held = on_warning or on_message, held
+        self.is_busy = is_busy
 
     def train(self, run: Run, on_saved: Callable[[], None]) -> None:
         """Trains in a run's directory; `on_saved` is called after every checkpoint."""
         store = Checkpoints(run.out, run.identity)
         checkpoint, problems = store.latest()
         for problem in problems:
-            self.on_message(f"{problem}; an earlier one is used" if checkpoint else problem)
+            self.on_warning(f"{problem}; an earlier one is used" if checkpoint else problem)
         if checkpoint is None and run.had_checkpoint():
             raise ValueError(
                 f"{run.out} holds results but no checkpoint that can be used (--fresh starts over)"
@@ -73,30 +99,20 @@ class Session:
         recorder = Recorder(run, checkpoints, self.config, on_saved, self.on_message)
         trainer: Trainer | None = None
         try:
-            trainer = Trainer(self.agent, self.make_envs, self.config.seed)
-            if checkpoint is None:
-                problem = run.resume()
-            else:
-                is_back = checkpoints.restore(trainer, checkpoint)
-                if not is_back:
-                    self.on_message(
-                        "the environment is not deterministic: a new episode begins, and results "
-                        "will differ from those of a run that was never stopped"
-                    )
-                if checkpoint.damage:
-                    self.on_message(
-                        f"a part of replay is lost ({checkpoint.damage}): it resumes with the "
-                        f"{len(trainer.replay):,} transitions after that part, and metrics will "
-                        f"differ from those of an undamaged run"
-                    )
-                recorder.resume(checkpoint.file, trainer.step)
-                is_exact = is_back and not checkpoint.damage
-                mark = checkpoint.state["metrics"]
-                problem = run.resume(mark, trainer.step, is_exact=is_exact)
-                self.on_message(f"resuming from step {trainer.step:,}")
+            trainer = self.parts.trainer(None if checkpoint is None else _step_of(checkpoint))
+            trainer.desk.evaluations = []
+            problem = (
+                run.resume()
+                if checkpoint is None
+                else self._resume(run, trainer, checkpoint, recorder)
+            )
             if problem:
-                self.on_message(problem)
-            self._train(trainer, recorder)
+                self.on_warning(problem)
+            self.parts.resumed(trainer)
+            trainer.desk.out = run.out
+            trainer.desk.save_agent = partial(recorder.save_agent, trainer)
+            with self.held(trainer):
+                self._train(trainer, recorder)
         except DivergedError as error:
             when = "" if trainer is None else f" (at step {trainer.step:,})"
             raise FailedError(f"{error}{when}; {recorder.where_to_resume()}") from error
@@ -104,23 +120,61 @@ class Session:
             when = "at its start" if trainer is None else f"after step {trainer.step:,}"
             raise FailedError(f"{error}, {when}; {recorder.where_to_resume()}") from error
 
+    def _resume(
+        self, run: Run, trainer: Trainer, checkpoint: Checkpoint, recorder: Recorder
+    ) -> str:
+        """Puts a trainer back to a checkpoint; what is wrong with the metrics, if anything."""
+        is_back = recorder.checkpoints.restore(trainer, checkpoint)
+        if not is_back:
+            self.on_warning(
+                "the environment is not deterministic: a new episode begins, and results "
+                "will differ from those of a run that was never stopped"
+            )
+        if checkpoint.damage:
+            self.on_warning(
+                f"a part of replay is lost ({checkpoint.damage}): it resumes with the "
+                f"{len(trainer.replay):,} transitions after that part, and metrics will "
+                f"differ from those of an undamaged run"
+            )
+        recorder.resume(checkpoint.file, trainer.step)
+        is_exact = is_back and not checkpoint.damage
+        problem = run.resume(checkpoint.state["metrics"], trainer.step, is_exact=is_exact)
+        trainer.desk.evaluations = read_metrics(run.out).of("eval")
+        self.on_message(f"resuming from step {trainer.step:,}")
+        return problem
+
+    def _callbacks(self) -> list[Callback]:
+        """The given callbacks, and those that options ask for."""
+        config, chosen = self.config, list(self.callbacks)
+        if config.keep_best:
+            chosen.append(KeepBest())
+        if config.stop_at is not None:
+            chosen.append(StopAtReturn(config.stop_at))
+        if config.patience:
+            chosen.append(StopOnPlateau(config.patience))
+        return chosen
+
     def _train(self, trainer: Trainer, recorder: Recorder) -> None:
         config = self.config
         mask = trainer.env.mask
         constraints = trainer.env.constraints if mask is None else mask.constraints
         if found := maximisation(trainer.state.tree, constraints):
             self.on_message(f"best actions: {found}")
-        make_env = partial(self.make_evaluation_env, trainer)
-        evaluator = Evaluator(trainer.agent, trainer.compiled, make_env)
         reporter = ProgressReporter(recorder.run, config.steps, self.on_progress)
         if warning := few_updates(trainer, config.steps):
-            self.on_message(f"warning: {for_command_line(warning)}")
-        with stoppable() as should_stop:
-            train(
+            self.on_warning(f"warning: {for_command_line(warning)}")
+        with stoppable(is_busy=lambda: self.is_busy(trainer)) as should_stop:
+            stopped_by = train(
                 trainer,
                 config.steps,
-                [recorder, reporter, SpeedEstimate(config.steps, self.on_message)],
-                evaluator=evaluator if config.evaluation_steps else None,
+                # What writes checkpoints comes after all that a checkpoint should hold.
+                [
+                    *self._callbacks(),
+                    recorder,
+                    reporter,
+                    SpeedEstimate(config.steps, self.on_message),
+                ],
+                evaluator=self.parts.evaluator(trainer),
                 phase_steps=config.phase_steps,
                 evaluation_steps=config.evaluation_steps,
                 should_stop=should_stop,
@@ -129,3 +183,15 @@ class Session:
                 recorder.save(trainer)
                 reporter.report(trainer)
                 raise StoppedError(f"stopped at step {trainer.step:,} and saved")
+        if stopped_by:
+            if trainer.step != recorder.last_step:
+                recorder.save(trainer)
+            reporter.report(trainer, is_over=True)
+            self.on_message(f"stopped at step {trainer.step:,} by {stopped_by}")
+
+
+def _step_of(checkpoint: Checkpoint) -> int:
+    """The step that a checkpoint says it is of; it is not verified yet."""
+    state = checkpoint.state.get("trainer")
+    step = state.get("step") if isinstance(state, dict) else None
+    return step if isinstance(step, int) else 0

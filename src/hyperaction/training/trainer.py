@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -25,45 +26,13 @@ from hyperaction.training.compiled import (
     FlatState,
     check_actions,
 )
+from hyperaction.training.desk import Desk, checked_name
 from hyperaction.training.episodes import Episode, summary
+from hyperaction.training.phase import Phase
 from hyperaction.training.structure import adopt, change_if_due, state_like, state_of
 
 LOSS_INTERVAL = 100
 """Steps between readings of the loss: each one waits for the update."""
-
-
-class Phase:
-    """What has happened since the last evaluation."""
-
-    def __init__(self, number: int, first: int) -> None:
-        self.number, self.first = number, first
-        """Which phase it is, and the step before its first."""
-        self.episodes: list[Episode] = []
-        self.losses: list[float] = []
-        self.statistics: dict[str, float] = {}
-        """What else the objective gives to log, as last read."""
-        self.over = False
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything; of statistics, where there are any."""
-        state = vars(self) | {"episodes": [list(episode) for episode in self.episodes]}
-        return state if self.statistics else _without_statistics(state)
-
-    def state_like(self) -> Any:
-        """What a state looks like that can be loaded; see `hyperaction.runs.state`."""
-        like = vars(self) | {"episodes": [[0.0, 0], ...], "losses": [0.0, ...]}
-        return like | {"statistics": dict}, _without_statistics(like)
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restores what `state_dict` gave."""
-        vars(self).update(state)
-        given = state.get("statistics", {})
-        self.statistics = {str(name): float(value) for name, value in given.items()}
-        self.episodes = [Episode(*episode) for episode in state["episodes"]]
-
-
-def _without_statistics(state: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in state.items() if name != "statistics"}
 
 
 class Trainer:
@@ -72,12 +41,13 @@ class Trainer:
     Args:
         agent: The functions of the agent.
         env: Its environments, or a function that makes them. With a function they are made again
-            for every phase, so that a run can be resumed exactly.
+            for every phase, so that a run can be resumed exactly; those that are `Resumable`
+            already have been reset.
         seed: Where all random numbers come from.
     """
 
     def __init__(
-        self, agent: Agent, env: Environments | Callable[[], Environments], seed: int
+        self, agent: Agent, env: Environments | Callable[[], Environments] | Resumable, seed: int
     ) -> None:
         self.agent, self.config, self.seed = agent, agent.config, seed
         init, act, replay = (int(word) for word in np.random.SeedSequence(seed).generate_state(3))
@@ -86,7 +56,8 @@ class Trainer:
             self.env = Resumable(env, self.env_seed(0))
         else:
             self.env = env
-            env.reset(self.env_seed(0))
+            if not isinstance(env, Resumable):
+                env.reset(self.env_seed(0))
         if self.env.mask is not None and (self.env.mask.length or agent.config.continuous):
             agent.check_masks()
         self.explorer = agent.explorer(self.env.num_envs, np.random.default_rng(act))
@@ -110,6 +81,7 @@ class Trainer:
         self.replay_empty_at = 0
         """The step at which replay was empty: learning starts so many steps later."""
         self.phase = Phase(0, 0)
+        self.desk = Desk()
         self.changes: list[dict[str, Any]] = []
         """What is known of each change of the hyperedges or sub-actions."""
         self.returns: list[float] = []
@@ -123,10 +95,50 @@ class Trainer:
         """The network's actions for the next step (greedy, or computed from the explorer's inputs),
         if the last update has computed them already."""
 
-    def env_seed(self, phase: int, *, evaluation: bool = False) -> int:
-        """The seed of the environment that a phase, or its evaluation, begins with."""
-        words = np.random.SeedSequence([self.seed, phase, int(evaluation)]).generate_state(1)
-        return int(words[0])
+    def env_seed(self, phase: int, *, evaluation: bool = False, step: int | None = None) -> int:
+        """The seed of the environment that a phase, or its evaluation, begins with.
+
+        Args:
+            phase: The number of the phase.
+            evaluation: Whether it is that of an evaluation.
+            step: The step of an evaluation that a callback asked for.
+        """
+        return env_seed(self.seed, phase, evaluation=evaluation, step=step)
+
+    @property
+    def evaluations(self) -> list[dict[str, float]]:
+        """The metrics of all evaluations so far, those before a run was resumed too."""
+        return self.desk.evaluations
+
+    @property
+    def out(self) -> Path | None:
+        """The directory of the run, if there is one."""
+        return self.desk.out
+
+    def record(self, name: str, value: float) -> None:
+        """Logs a number of your own with the metrics of this phase; the last one counts."""
+        self.phase.statistics[checked_name(name)] = float(value)
+
+    def evaluate(self) -> dict[str, float]:
+        """Evaluates now, as after a phase: it is logged, and callbacks get it; its metrics."""
+        return self.desk.evaluate()
+
+    def save(self) -> None:
+        """Asks for a checkpoint of the run, which is written with this step or the next."""
+        self.desk.ask_to_save()
+
+    def save_agent(self, file: Path) -> None:
+        """Writes the agent as it is now into a file, as `agent.save` does."""
+        self.desk.save_agent(file)
+
+    def use_env(self, env: Environments | Resumable) -> None:
+        """Continues in other environments, which have been reset."""
+        self.env = env
+        self._drop_episodes()
+
+    def lose_env(self) -> None:
+        """Others have used the environment meanwhile: the next step begins a new episode."""
+        self._is_env_lost = True
 
     def begin_phase(self) -> None:
         """Begins the next phase, in new environments if they can be made."""
@@ -369,6 +381,12 @@ class Trainer:
         greedy = state["next_greedy"]
         self.next_greedy = None if greedy is None else jax.numpy.asarray(greedy)
         return True
+
+
+def env_seed(seed: int, phase: int, *, evaluation: bool = False, step: int | None = None) -> int:
+    """The seed of the environment that a phase, or an evaluation, begins with."""
+    words = [seed, phase, int(evaluation), *([] if step is None else [step])]
+    return int(np.random.SeedSequence(words).generate_state(1)[0])
 
 
 def _step_of(

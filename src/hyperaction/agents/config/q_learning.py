@@ -41,9 +41,10 @@ class QLearningConfig(AgentConfig):
     kinematic stands for those of a robot's joints, and auto for pairs that are chosen by what they
     explain (--structure auto)."""
     mixer: str | Any = field(
-        default="sum", metadata={"names": "hyperaction.mixers:MIXERS", "type": str}
+        default="sum",
+        metadata={"names": "hyperaction.mixers:MIXERS", "type": str, "by_reference": True},
     )
-    """What turns the hyperedges' values into one value."""
+    """What turns the hyperedges' values into one value; module:Class is one of your own."""
     maximise: str | Any = field(
         default="",
         metadata={"names": "hyperaction.maximise.planner:WAYS", "type": str, "is_new": True},
@@ -54,8 +55,8 @@ class QLearningConfig(AgentConfig):
     """How long exact ways may take to find best joint actions, in times of all else that a training
     step takes; past it, approximate ones are taken that take less."""
     heads: Heads = Heads()
-    network: Any = part(NETWORKS, MLPNetwork())
-    """The state network."""
+    network: Any = part(NETWORKS, MLPNetwork(), by_reference=True)
+    """The state network; module:Class is one of your own."""
     normalise_observations: bool = added(False)
     """Normalise observations by their running mean and variance, over the batches of updates."""
     objective: Any = part(OBJECTIVES, TD(), kept=("double", "loss"))

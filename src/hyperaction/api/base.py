@@ -1,51 +1,56 @@
-"""Agents in the shape people know: made for an environment, then `learn`, `predict`, `save`."""
+"""What all agents share: they are made for an environment, learn, evaluate, and are saved."""
 
 from __future__ import annotations
 
-import signal
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self, Unpack
 
 import gymnasium
 import jax
-import numpy as np
 from gymnasium.vector import VectorEnv
-from numpy.typing import NDArray
 
 from hyperaction.agents.config import AgentConfig
 from hyperaction.agents.growth import with_bins
-from hyperaction.agents.presets import AgentName, PresetName, config_for
+from hyperaction.agents.presets import PresetName, config_for, with_fitting_orders
 from hyperaction.agents.structure import Structure
-from hyperaction.constraints import Constraints, Mask, NoAction
+from hyperaction.api.arguments import (
+    AnyEnv,
+    Origin,
+    check_env,
+    check_names,
+    count,
+    id_of,
+    made,
+    texts,
+)
+from hyperaction.api.learning import Wanted, learn
+from hyperaction.api.policy import Policy
+from hyperaction.api.settings import Settings
+from hyperaction.constraints import Constraints, NoAction
 from hyperaction.envs.action_maps import ActionMap
-from hyperaction.envs.bins import BinsLike, as_options
+from hyperaction.envs.bins import BinsLike, as_options, whole_numbers
+from hyperaction.envs.factoring import unused_bins
 from hyperaction.envs.make import actions_of, make_env
 from hyperaction.envs.statistics import Statistics, frozen, merged
 from hyperaction.envs.vector import Environments, Single
-from hyperaction.errors import SettingError
-from hyperaction.hypergraph import Hypergraph
 from hyperaction.runs.loggers import Logger
 from hyperaction.training.agent_file import AgentFile, arrays_of, filled, load, save
 from hyperaction.training.assembly import assemble, maximisation
 from hyperaction.training.backup import Backup
-from hyperaction.training.callbacks import Callback, LogTo, as_callbacks
-from hyperaction.training.compiled import Compiled, FlatState, check_actions
+from hyperaction.training.callbacks import Callback
+from hyperaction.training.compiled import Compiled, FlatState
 from hyperaction.training.config import RUNS, default_preset
 from hyperaction.training.env_edges import with_env_edges
 from hyperaction.training.episodes import Episode
 from hyperaction.training.evaluator import Evaluator
-from hyperaction.training.interface import Interface, environments
-from hyperaction.training.interrupts import stoppable
-from hyperaction.training.loop import few_updates, train
+from hyperaction.training.interface import Interface, action_space, environments
 from hyperaction.training.trainer import Trainer
 
-AnyEnv = str | gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
 
-
-class BaseAgent:
+class BaseAgent(Policy):
     """An agent and the environment that it learns in.
 
     Args:
@@ -69,8 +74,6 @@ class BaseAgent:
             `optimiser=optax.adamw(1e-4)`), and settings of parts (`learning_rate=1e-4`).
     """
 
-    name: ClassVar[AgentName]
-
     def __init__(
         self,
         env: AnyEnv,
@@ -83,15 +86,20 @@ class BaseAgent:
         action_names: Sequence[str] = (),
         constraints: Any = (),
         no_action: NoAction = "stop",
-        **settings: Any,
+        **settings: Unpack[Settings],
     ) -> None:
         env_id = env if isinstance(env, str) else ""
-        preset = preset or default_preset(self.name, _id_of(env))
-        config = config_for(self.name, preset, rank=rank, changes=settings)
+        check_env(env)
+        given_settings: dict[str, Any] = {**settings}
+        check_names(given_settings)
+        preset = preset or default_preset(self.name, id_of(env))
+        config = config_for(self.name, preset, rank=rank, changes=given_settings)
         default = RUNS[preset].get("bins", (5,))
         given = default if bins is None else as_options(bins, default)
         config, env_bins = with_bins(config, given)
-        raw = make_env(env) if isinstance(env, str) else env
+        raw = made(env)
+        if bins is not None and (unused := unused_bins(action_space(raw))):
+            warnings.warn(unused.replace("`", ""), stacklevel=2)
         actions = actions_of(
             env_id,
             raw,
@@ -100,8 +108,18 @@ class BaseAgent:
             names=action_names,
             real_actions=config.continuous,
         )
+        if rank is None and not settings.keys() & {"orders", "edges"}:
+            config = with_fitting_orders(self.name, preset, config, len(actions.sizes))
         config = with_env_edges(config, env, actions.names)
         envs = environments(raw, actions, constraints, no_action)
+        self.origin = Origin(
+            env,
+            preset,
+            bins=given,
+            action_shape=whole_numbers("action_shape", action_shape),
+            action_names=tuple(action_names),
+            constraints=texts(constraints),
+        )
         self._begin(envs, config, seed, no_action=no_action)
 
     def _begin(
@@ -114,8 +132,8 @@ class BaseAgent:
     ) -> None:
         self.config, self.interface = config, Interface.of(env, no_action)
         agent, _ = assemble(config, env, structure)
-        self._backup = Backup()
-        self.trainer: Trainer | None = Trainer(agent, env, _count("seed", seed, least=0))
+        self.backup = Backup()
+        self.trainer: Trainer | None = Trainer(agent, env, count("seed", seed, least=0))
 
     @property
     def actions(self) -> ActionMap:
@@ -180,14 +198,11 @@ class BaseAgent:
             env: The environment, a vector of them, or an id.
             seed: Where the random numbers of the new environment come from.
         """
-        raw = make_env(env) if isinstance(env, str) else env
+        envs = self.interface.environments(made(env))
         tree, step = self.state, self.step
-        self._begin(
-            self.interface.environments(raw),
-            self.config,
-            seed,
-            getattr(self.agent, "structure", None),
-        )
+        structure = getattr(self.agent, "structure", None)
+        self._begin(envs, self.config, seed, structure, self.interface.no_action)
+        self.origin = Origin(env, default_preset(self.name, id_of(env)))
         assert self.trainer is not None
         self.trainer.continue_from(tree, step)
         return self
@@ -211,8 +226,14 @@ class BaseAgent:
         steps: int,
         callback: Callback | Sequence[Callback] | Callable[..., Any] | None = None,
         *,
-        logger: Logger | None = None,
-        log_interval: int = 1_000,
+        out: str | Path | None = None,
+        eval_env: str | gymnasium.Env[Any, Any] | None = None,
+        eval_every: int | None = None,
+        eval_steps: int | None = None,
+        checkpoint_every: int | None = None,
+        progress_bar: bool = False,
+        logger: Logger | str | Sequence[Logger | str] | None = None,
+        log_interval: int | None = None,
     ) -> Self:
         """Learns for so many more steps. After Ctrl-C the agent can act, be saved and learn on.
 
@@ -220,106 +241,37 @@ class BaseAgent:
             steps: Environment steps, counted over all environments of a vector.
             callback: One callback or several; or a function of the trainer, called every step.
                 What returns False stops the learning.
-            logger: Takes metrics: an object with `log(metrics, step)`.
-            log_interval: Steps between metrics.
+            out: A directory for the run, as `hyperaction train` writes it. One that holds this run
+                is resumed from its last checkpoint; one of other settings is refused. Without it,
+                nothing is written.
+            eval_env: An environment to evaluate in, or an id; with `out`, an agent whose own
+                environment was given as an id evaluates in that by default.
+            eval_every: Steps between evaluations; 10,000 by default.
+            eval_steps: Steps of an evaluation, at least: it is whole episodes; 5,000 by default.
+            checkpoint_every: Steps between checkpoints besides those after every evaluation.
+            progress_bar: Show progress, and a line for every evaluation.
+            logger: Takes metrics: an object with `log(metrics, step)`, the name of a logger that
+                writes into `out`, or several; an empty list is none, also of those of `out`.
+            log_interval: Steps between metrics where nothing is evaluated; 1,000 by default, and
+                10,000 with `out`.
         """
         if self.trainer is None:
             raise ValueError("an agent loaded without an environment cannot learn; pass env=")
-        steps, log_interval = _count("steps", steps), _count("log_interval", log_interval)
-        callbacks = as_callbacks(callback) + ([LogTo(logger)] if logger is not None else [])
-        until, trainer = self.trainer.step + steps, self.trainer
-        if warning := few_updates(trainer, until):
-            warnings.warn(warning.replace("`", ""), stacklevel=2)
-        ctrl_c = (signal.SIGINT,)
-        # The first interrupt waits for the end of the step, and the second for the end of its
-        # update, in whose middle the old state is gone and the new one not there yet.
-        with (
-            self._backup.kept(trainer),
-            stoppable(signals=ctrl_c, is_busy=lambda: trainer.is_busy) as should_stop,
-        ):
-            train(
-                trainer,
-                until,
-                [self._backup, *callbacks],
-                exact=True,
-                phase_steps=log_interval,
-                should_stop=should_stop,
-            )
-        if should_stop():
-            raise KeyboardInterrupt
-        return self
-
-    def predict(
-        self,
-        observation: Any,
-        state: Any = None,
-        episode_start: Any = None,
-        deterministic: bool = True,
-        *,
-        mask: Any = None,
-    ) -> tuple[Any, Any]:
-        """The action for an observation, as Stable-Baselines3's agents give it.
-
-        Args:
-            observation: As the environment gives it, or a batch of such, as in `act`.
-            state: Passed through; agents here have no recurrent state.
-            episode_start: Not used, for the same reason.
-            deterministic: The greedy action; otherwise one that the agent would explore with.
-            mask: What is allowed, as in `act`.
-
-        Returns:
-            The action, and the state.
-        """
-        if deterministic:
-            return self.act(observation, mask), state
-        batch, masks, single = self.interface.read(observation, mask)
-        if not len(batch):
-            return self.interface.no_env_actions(self.agent.action_dtype), state
-        explorer = self.agent.explorer(len(batch), np.random.default_rng())
-        chosen = explorer.explore(
-            self.step, masks, lambda: self._computed(batch, masks, explorer.inputs(self.step))
+        counts = {
+            "eval_every": eval_every, "eval_steps": eval_steps, "log_interval": log_interval,
+            "checkpoint_every": checkpoint_every,
+        }  # fmt: skip
+        wanted = Wanted(
+            steps=count("steps", steps),
+            callback=callback,
+            out=None if out is None else Path(out),
+            eval_env=eval_env,
+            progress_bar=progress_bar,
+            logger=logger,
+            **{name: None if n is None else count(name, n) for name, n in counts.items()},
         )
-        check_actions(chosen, self.agent, masks)
-        return self.interface.env_actions(chosen, single=single), state
-
-    def q_value(self, observation: Any, action: Any) -> NDArray[np.float32]:
-        """The value of an action, one sub-action per vertex; for a batch, of each observation's.
-
-        Args:
-            observation: As the environment gives it.
-            action: Integers, `[vertices]` or one row for each observation.
-        """
-        if self.config.continuous:
-            raise ValueError(f"{self.name} values real actions; q_value is for sub-actions")
-        batch, single = self.interface.read_observations(observation)
-        rows = np.asarray(action)
-        rows = rows[None] if rows.ndim == 1 else rows
-        Hypergraph.of_orders(self.actions.sizes, [1]).indices(rows)  # Raises for what is no action.
-        if len(rows) != len(batch):
-            raise SettingError(f"`action` has {len(rows)} rows for {len(batch)} observations")
-        values = np.asarray(_values(self.state.online, batch, rows.astype(np.int32)))
-        return values[0] if single else values
-
-    def act(self, observation: Any, mask: Any = None) -> Any:
-        """The greedy action, as the environment takes it; for a batch of observations, each one's.
-
-        Args:
-            observation: As the environment gives it; or a batch: a list of such, an array, or the
-                `Dict` and `Tuple` of arrays that Gymnasium's vector environments give.
-            mask: What is allowed, in any form that an environment may give it; for a batch, one
-                for each observation.
-        """
-        batch, masks, single = self.interface.read(observation, mask)
-        if not len(batch):
-            return self.interface.no_env_actions(self.agent.action_dtype)
-        chosen = check_actions(self._computed(batch, masks), self.agent, masks)
-        return self.interface.env_actions(chosen, single=single)
-
-    def _computed(
-        self, batch: NDArray[Any], masks: Mask | None, inputs: Any = None
-    ) -> NDArray[Any]:
-        """The network's actions: greedy, or what the exploration computes from its inputs."""
-        return np.asarray(self.compiled.act(self._flat_state, batch, masks, inputs))
+        learn(self, wanted)
+        return self
 
     def evaluate(
         self,
@@ -347,12 +299,12 @@ class BaseAgent:
                 return self.evaluate(made, episodes, seed, on_episode, greedy=greedy)
         if isinstance(env, VectorEnv):
             raise ValueError("evaluate takes one environment, not a vector")
-        episodes = _count("episodes", episodes)
+        episodes = count("episodes", episodes)
         single = self.evaluation_env(env)
         evaluator = Evaluator(self.agent, self.compiled, lambda: single, greedy=greedy)
         played: list[Episode] = []
         with frozen(single.env.env, self.statistics):
-            evaluator.begin(_count("seed", seed, least=0))
+            evaluator.begin(count("seed", seed, least=0))
             for _ in range(episodes):
                 episode = evaluator.episode(self._flat_state)
                 assert episode is not None
@@ -380,6 +332,7 @@ class BaseAgent:
             self.constraints,
             self.interface.observations,
             self.statistics,
+            self.interface.no_action,
         )
         save(Path(path), file)
 
@@ -403,10 +356,10 @@ class BaseAgent:
         if env is None:
             agent._restore(file)
             return agent
-        raw = make_env(env) if isinstance(env, str) else env
-        envs = _interface_of(file).environments(raw)
+        envs = _interface_of(file).environments(made(env))
         envs.load_statistics([file.statistics or {}])
-        agent._begin(envs, file.config, seed, file.structure)
+        agent._begin(envs, file.config, seed, file.structure, file.no_action)
+        agent.origin = Origin(env, default_preset(cls.name, id_of(env)))
         assert agent.trainer is not None
         agent.trainer.continue_from(filled(agent.state, file.arrays), file.step)
         return agent
@@ -423,71 +376,7 @@ class BaseAgent:
         self._loaded_state, self._loaded_step = FlatState(filled(template, file.arrays)), file.step
 
 
-class HGQN(BaseAgent):
-    """A hypergraph Q-network."""
-
-    name = "hgqn"
-
-
-class DQN(BaseAgent):
-    """A deep Q-network: one value for every joint action."""
-
-    name = "dqn"
-
-
-class Rainbow(BaseAgent):
-    """The paper's simplified Rainbow."""
-
-    name = "rainbow"
-
-
-class HGRainbow(BaseAgent):
-    """The simplified Rainbow on a hypergraph."""
-
-    name = "hg-rainbow"
-
-
-class BDQN(BaseAgent):
-    """Branching DQN: every vertex learns by itself."""
-
-    name = "bdqn"
-
-
-class ActionIn(BaseAgent):
-    """A Q-network that takes the state and the action, and gives one value."""
-
-    name = "action-in"
-
-
-class DDPG(BaseAgent):
-    """Deep deterministic policy gradients, for `Box` actions as they are."""
-
-    name = "ddpg"
-
-
-AGENT_CLASSES: dict[AgentName, type[BaseAgent]] = {
-    each.name: each for each in (HGQN, DQN, Rainbow, HGRainbow, BDQN, ActionIn, DDPG)
-}
-
-
-def _count(name: str, value: Any, least: int = 1) -> int:
-    """An argument that counts something."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-        raise SettingError(f"`{name}` must be a whole number, at least {least}, not {value!r}")
-    return int(value)
-
-
-@jax.jit
-def _values(network: Any, observations: Any, actions: Any) -> Any:
-    return jax.vmap(network)(observations, actions)
-
-
-def _id_of(env: AnyEnv) -> str:
-    if isinstance(env, str):
-        return env
-    return "" if env.spec is None else env.spec.id
-
-
 def _interface_of(file: AgentFile) -> Interface:
     constraints = file.constraints or Constraints(file.actions.sizes)
-    return Interface(file.observations, file.observation_shape, file.actions, constraints)
+    shape, no_action = file.observation_shape, file.no_action
+    return Interface(file.observations, shape, file.actions, constraints, no_action)
