@@ -7,9 +7,9 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := dev,report,physical,mujoco,atari,jumanji,rddl,pettingzoo,dmc,ray
+EXTRAS := dev,report,physical,mujoco,atari,jumanji,rddl,pettingzoo,dmc,ray,torch
 # The peers that benchmarks measure against bring several GB, and are not held to exact versions.
-LOCKED := dev physical mujoco report atari jumanji rddl pettingzoo dmc ray
+LOCKED := dev physical mujoco report atari jumanji rddl pettingzoo dmc ray torch
 
 .PHONY: run test chaos check install wheel lock clean
 .DEFAULT_GOAL := install
