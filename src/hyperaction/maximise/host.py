@@ -5,6 +5,7 @@ For other frameworks: no backend of JAX is started, and nothing is compiled.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -29,11 +30,16 @@ Tables = NDArray[np.float32]
 Actions = NDArray[np.int32]
 
 
+Solve = Callable[[Tables, Actions | None], Actions]
+"""The best joint action of every state, from tables and maybe actions to start from."""
+
+
 class HostPlan(NamedTuple):
     """How best actions are found: of the tables, and of what is allowed alone if that is needed."""
 
     way: AbstractWay
-    start: AbstractWay | None
+    solve: Solve
+    start: Solve | None
     """Finds allowed actions, from which ways that are not exact start."""
 
 
@@ -52,11 +58,13 @@ def plan(extended: Extension, budget: float, *, masked: bool) -> HostPlan | None
 def _planned(extended: Extension, budget: float, masked: bool, native: bool) -> HostPlan | None:
     planner = Planner(True, True, Budget(budget, PER_STATE), native, search.NODES)
     way, _ = planner.plan(extended)
-    start = None
+    solve, start = _solver(way, extended.hypergraph), None
     if masked and not way.exact:
-        start, _ = planner.plan_exact(of_singles(extended.constraints))
-    fits = _serves(way) and (start is None or _serves(start))
-    return HostPlan(way, start) if fits else None
+        singles = of_singles(extended.constraints)
+        start = _solver(planner.plan_exact(singles)[0], singles.hypergraph)
+        if start is None:
+            return None
+    return None if solve is None else HostPlan(way, solve, start)
 
 
 def of_singles(constraints: Constraints) -> Extension:
@@ -64,47 +72,37 @@ def of_singles(constraints: Constraints) -> Extension:
     return extension(Hypergraph.of_orders(constraints.sizes, [1]), constraints)
 
 
-def _serves(way: AbstractWay) -> bool:
+def _solver(way: AbstractWay, hypergraph: Hypergraph) -> Solve | None:
+    """What solves in that way, if that takes no JAX."""
     if isinstance(way, Components):
-        return all(map(_serves, way.ways))
-    return isinstance(way, Decentralised | Elimination | search.Tabu | search.BranchAndBound)
-
-
-def solve(
-    way: AbstractWay, hypergraph: Hypergraph, tables: Tables, start: Actions | None = None
-) -> Actions:
-    """The best joint action of every state, `[batch, num_vertices]`.
-
-    Args:
-        way: A way of a plan.
-        hypergraph: The hyperedges, with those of constraints.
-        tables: Their tables.
-        start: Actions that ways which are not exact start from.
-    """
-    if isinstance(way, Components):
-        actions = np.empty((len(tables), hypergraph.num_vertices), np.int32)
-        for (part, vertices, places), own in zip(_parts(hypergraph), way.ways, strict=True):
-            begin = None if start is None else start[:, vertices]
-            actions[:, vertices] = solve(own, part, tables[:, places], begin)
-        return actions
+        return _solver_of_parts(way, hypergraph)
     if isinstance(way, Decentralised):
-        return _each_for_itself(hypergraph, tables)
+        return lambda tables, start: _each_for_itself(hypergraph, tables)
     if isinstance(way, Elimination):
-        return host.eliminate(tables, encoded(hypergraph, way.steps))
-    assert isinstance(way, search.Tabu | search.BranchAndBound)
-    structure = search.structure(hypergraph)
-    return host.search(tables, structure, start=start, **way.limits._asdict())
+        program = encoded(hypergraph, way.steps)
+        return lambda tables, start: host.eliminate(tables, program)
+    if isinstance(way, search.Tabu | search.BranchAndBound):
+        structure, limits = search.structure(hypergraph), way.limits._asdict()
+        return lambda tables, start: host.search(tables, structure, start=start, **limits)
+    return None
 
 
-@lru_cache(maxsize=64)
-def _parts(
-    hypergraph: Hypergraph,
-) -> list[tuple[Hypergraph, NDArray[np.int64], NDArray[np.int64]]]:
-    """Every part that shares no vertex with others, its vertices, and its place in the outputs."""
-    return [
-        (part.of(hypergraph), np.array(part.vertices), part.outputs(hypergraph))
-        for part in parts_of(hypergraph)
-    ]
+def _solver_of_parts(way: Components, hypergraph: Hypergraph) -> Solve | None:
+    parts = []
+    for part, own in zip(parts_of(hypergraph), way.ways, strict=True):
+        solver = _solver(own, part.of(hypergraph))
+        if solver is None:
+            return None
+        parts.append((solver, np.array(part.vertices), part.outputs(hypergraph)))
+
+    def solve(tables: Tables, start: Actions | None) -> Actions:
+        actions = np.empty((len(tables), hypergraph.num_vertices), np.int32)
+        for solver, vertices, places in parts:
+            begin = None if start is None else start[:, vertices]
+            actions[:, vertices] = solver(tables[:, places], begin)
+        return actions
+
+    return solve
 
 
 def _each_for_itself(hypergraph: Hypergraph, tables: Tables) -> Actions:

@@ -104,8 +104,8 @@ def _checked(given: Any, device: torch.device) -> Tensor:
 def _over(mask: Tensor, batch: torch.Size) -> Tensor:
     """The mask with the outputs' leading axes, flat."""
     try:
-        fits = torch.broadcast_shapes(mask.shape[:-1], batch) == batch
-    except RuntimeError:
+        fits = np.broadcast_shapes(mask.shape[:-1], batch) == batch
+    except ValueError:
         fits = False
     if not fits:
         raise SettingError(

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from hyperaction.constraints import Constraints, Mask
 from hyperaction.hypergraph import Hypergraph
 from hyperaction.maximise import host, maximiser
-from hyperaction.maximise.base import AbstractWay
 from hyperaction.maximise.cost import SECONDS
 from hyperaction.maximise.extension import extension
 from hyperaction.maximise.hard import check_values
@@ -115,18 +114,18 @@ def _best(allowed: Allowed, tables: Tensor, budget: float) -> tuple[Tensor, bool
     if plan is None or (plan.start is not None and allowed.entries is not None):
         return _by_jax(allowed, tables, budget)
     start = None if plan.start is None else _allowed_actions(plan.start, allowed, len(tables))
-    actions = host.solve(plan.way, allowed.extended.hypergraph, _array(tables), start)
+    actions = plan.solve(_array(tables), start)
     return torch.from_numpy(actions).long(), plan.way.exact
 
 
-def _allowed_actions(way: AbstractWay, allowed: Allowed, states: int) -> host.Actions:
+def _allowed_actions(solve: host.Solve, allowed: Allowed, states: int) -> host.Actions:
     """An action per state that is allowed, whatever its value."""
     singles = host.of_singles(allowed.extended.constraints)
     device = torch.device("cpu") if allowed.rows is None else allowed.rows.device
     entries = allowed.entries_of(singles, states, device)
     assert entries is not None
     tables = torch.zeros(entries.shape, device=device).masked_fill(~entries, -torch.inf)
-    return host.solve(way, singles.hypergraph, _array(tables))
+    return solve(_array(tables), None)
 
 
 def _by_jax(allowed: Allowed, tables: Tensor, budget: float) -> tuple[Tensor, bool]:
