@@ -33,30 +33,37 @@ def batch(count=7, seed=0):
     return features, random.integers(UNEVEN.sizes, size=(count, len(UNEVEN.sizes)))
 
 
-@pytest.mark.parametrize(("mixer", "width"), [("sum", 5), ("mean", 0), ("order-mean", 5)])
-def test_values_greedy_actions_and_gradients_are_those_of_jax(mixer, width):
-    network, head = pair(width, mixer)
-    features, actions = batch()
-    x, a = torch.tensor(features, requires_grad=True), torch.tensor(actions)
-    close = {"rtol": 1e-4, "atol": 1e-5}
-    outputs = jax.vmap(network.outputs)(features)
-    np.testing.assert_allclose(head(x).detach(), outputs, **close)
-    q = jax.vmap(network)(features, actions)
-    np.testing.assert_allclose(head.q_values(x, a).detach(), q, **close)
-    np.testing.assert_array_equal(head.greedy(x), jax.vmap(network.greedy)(features))
-    best = jax.vmap(network.max)(features)
-    np.testing.assert_allclose(head.max(x).detach(), best, **close)
+def computed_in_jax(network, features, actions):
+    """Outputs, values, best actions, best values, and gradients of a loss of both values."""
 
     def loss(network, features):
         gained = jax.vmap(network)(features, actions) - jax.vmap(network.max)(features)
         return (gained**2).sum()
 
-    of_network, of_features = jax.grad(loss, argnums=(0, 1))(network, features)
+    gradients = jax.grad(loss, argnums=(0, 1))(network, features)
+    found = [jax.vmap(network.outputs)(features), jax.vmap(network)(features, actions)]
+    found += [jax.vmap(network.greedy)(features), jax.vmap(network.max)(features)]
+    return *found, *gradients
+
+
+@pytest.mark.parametrize(("mixer", "width"), [("sum", 5), ("mean", 0), ("order-mean", 5)])
+def test_values_greedy_actions_and_gradients_are_those_of_jax(mixer, width):
+    network, head = pair(width, mixer)
+    features, actions = batch()
+    x, a = torch.tensor(features, requires_grad=True), torch.tensor(actions)
+    outputs, q, greedy, best, of_network, of_features = jax.jit(computed_in_jax)(
+        network, features, actions
+    )
+    close = {"rtol": 1e-3, "atol": 1e-4}
+    np.testing.assert_allclose(head(x).detach(), outputs, **close)
+    np.testing.assert_allclose(head.q_values(x, a).detach(), q, **close)
+    np.testing.assert_array_equal(head.greedy(x), greedy)
+    np.testing.assert_allclose(head.max(x).detach(), best, **close)
     (head.q_values(x, a) - head.max(x)).square().sum().backward()
-    np.testing.assert_allclose(x.grad, of_features, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(x.grad, of_features, **close)
     for own, other in zip(head.weights, of_network.blocks.weights, strict=True):
-        np.testing.assert_allclose(own.grad, other, rtol=1e-3, atol=1e-4)
-    np.testing.assert_allclose(head.biases.grad, of_network.blocks.biases, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(own.grad, other, **close)
+    np.testing.assert_allclose(head.biases.grad, of_network.blocks.biases, **close)
 
 
 def test_learned_weights_mix_and_learn():

@@ -22,7 +22,7 @@ from hyperaction.torch import HypergraphHead, maximise
 FEATURES = 400
 """The features of the paper's state network for robots."""
 
-CALLS = 20
+CALLS = 5
 """Calls per measurement: one alone is too short for the clock."""
 
 Row = dict[str, Any]
