@@ -99,7 +99,7 @@ def _updates(
         with torch.no_grad():
             target = head.max(after)
         head.zero_grad()
-        (target - head.q_values(now, chosen)).square().mean().backward()
+        (target - head.q_values(now, chosen)).square().mean().backward()  # type: ignore[no-untyped-call]
 
     given = jnp.asarray(features), jnp.asarray(actions, jnp.int32)
     return {"update in JAX": _times(lambda: gradient(blocks, *given)), "update": _times(update)}
