@@ -34,6 +34,7 @@ if Version(version("jaxlib")) < Version("0.11"):  # Later versions know no other
 os.environ["XLA_FLAGS"] = " ".join(FLAGS)
 os.environ["PJRT_NPROC"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # Its threads wait for each other in busy loops.
+os.environ["OMP_NUM_THREADS"] = "1"  # So do PyTorch's.
 
 
 # Commands that tests start hear signals as from a terminal, also where the tests run under nohup.

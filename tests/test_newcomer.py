@@ -43,7 +43,7 @@ NOT_RUN = {
     r"pip install": "tests use no network; the names of the extras are checked",
     r"hyperaction watch": "serves until it is stopped: tests/report",
     r"hyperaction table": "needs what a sweep leaves behind: tests/report",
-    r"hyperaction (train|baseline [\w-]+) (jumanji|rddl|pettingzoo|dmc):": "load slowly: tests/envs",
+    r"hyperaction (train|baseline \S+) (jumanji|rddl|pettingzoo|dmc):": "load slowly: tests/envs",
 }
 NEEDS = {"Bullet": "pybullet_envs_gymnasium", "Humanoid-v5": "mujoco"}
 """Packages that commands with these words need, and that not every Python has."""

@@ -114,7 +114,7 @@ class Blocks(eqx.Module):
             for stack, weights in zip(stacks, self.weights, strict=True)
         ]
         padded = jnp.concatenate([jnp.ravel(table) for table in tables])
-        return _take(padded, _unpadding(self.hypergraph.table_sizes, stacks)) + self.biases
+        return _take(padded, unpadding(self.hypergraph.table_sizes, stacks)) + self.biases
 
     def representation(
         self, heads: Float[Array, "heads width"], action: Int[Any, " vertices"]
@@ -209,7 +209,7 @@ def _stacked_weights(
     return jnp.swapaxes(unit * (limits[:, None] * inside)[:, None, :], -2, -1)
 
 
-def _unpadding(table_sizes: Sequence[int], stacks: list[NDArray[np.intp]]) -> NDArray[np.intp]:
+def unpadding(table_sizes: Sequence[int], stacks: list[NDArray[np.intp]]) -> NDArray[np.intp]:
     """Where each output stands among the padded, stacked tables."""
     starts, start = {}, 0
     for stack in stacks:

@@ -52,6 +52,16 @@ def test_the_maximise_benchmark_measures_its_cases(tmp_path):
         assert sentence in " ".join(printed.split())
 
 
+def test_the_torch_benchmark_compares_both_paths(tmp_path):
+    pytest.importorskip("torch")
+    args = ["torch", "--states", "2", "--repeats", "1", "--cases", "HalfCheetah rank 2"]
+    printed = bench(*args, "--out", str(tmp_path))
+    (row,) = json.loads((tmp_path / "torch.json").read_text())["rows"]
+    assert row["case"] == "HalfCheetah rank 2"
+    assert min(row[each] for each in ("maximum", "maximum of one", "update")) > 0
+    assert "PyTorch in times of JAX" in printed
+
+
 def test_a_first_run_is_compared_with_random_actions():
     row = defaults.first_run("Machines-v0", 60, seed=0)
     assert (row.env, row.preset, row.steps) == ("Machines-v0", "small", 60)

@@ -92,7 +92,7 @@ def _learn_in_memory(
         closes = isinstance(wanted.eval_env or agent.origin.env, str)
         evaluator = Evaluator(trainer.agent, trainer.compiled, make_env, closes=closes)
         phase_steps = wanted.eval_every or wanted.of_run("phase_steps", preset)
-    trainer.desk.save_agent = agent.save
+    trainer.services.save_agent = agent.save
     # The first interrupt waits for the end of the step, and the second for the end of its
     # update, in whose middle the old state is gone and the new one not there yet.
     with (

@@ -116,9 +116,9 @@ class AgentParts:
             trainer.env = trainer.env.now
         if trainer is self.before and not self.is_made:
             trainer.lose_env()  # A run that could not be resumed has used it.
-        desk, new = trainer.desk, type(trainer.desk)()
+        desk, new = trainer.services, type(trainer.services)()
         new.evaluations = desk.evaluations
-        trainer.desk = new
+        trainer.services = new
 
     def _resumable(self, seed: int) -> Resumable:
         own = self.before.env

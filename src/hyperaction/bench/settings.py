@@ -100,6 +100,29 @@ class BenchDefaults(Bench):
 
 
 @dataclass(frozen=True)
+class BenchTorch(Bench):
+    """Time PyTorch's best actions and updates against those of JAX, on one core.
+
+    Prints ratios measured in one run: the maximum of a batch and of one state, and the loss of a
+    batch with its gradients.
+    """
+
+    cases: tuple[str, ...] = ()
+    """The cases to measure, such as "Ant rank 2"; by default all."""
+    states: int = 64
+    """States per batch."""
+    repeats: int = 15
+    """Measurements of each case; the fastest counts."""
+    seed: int = 0
+    """The seed of weights, features and outputs."""
+    out: Path = Path("results/bench-torch")
+    """The directory for the results."""
+
+    def __post_init__(self) -> None:
+        check_ranges(self, states=(1, MANY), repeats=(1, MANY), seed=(0, MANY))
+
+
+@dataclass(frozen=True)
 class BenchTrain(Bench):
     """Time training on HalfCheetah against its floor and against other libraries, on one core.
 

@@ -8,7 +8,13 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from hyperaction.arguments import parse
-from hyperaction.bench.settings import BenchAtari, BenchDefaults, BenchMaximise, BenchTrain
+from hyperaction.bench.settings import (
+    BenchAtari,
+    BenchDefaults,
+    BenchMaximise,
+    BenchTorch,
+    BenchTrain,
+)
 from hyperaction.cli.console import Console
 from hyperaction.cli.terminal import UserError, need
 from hyperaction.errors import unknown
@@ -35,6 +41,9 @@ TOPICS = {
         BenchDefaults,
         "what first runs learn with no setting given",
         {"pybullet_envs_gymnasium": "physical"},
+    ),
+    "torch": Topic(
+        BenchTorch, "best actions and updates in PyTorch against JAX", {"torch": "torch"}
     ),
     "atari": Topic(
         BenchAtari, "one step in an Atari game against other libraries", {"ale_py": "atari"}

@@ -1,5 +1,6 @@
 """Kernels in C++, called from compiled JAX programs where they could be built."""
 
+from hyperaction.kernels import host
 from hyperaction.kernels.bindings import (
     ADAM,
     RMSPROP,
@@ -20,6 +21,7 @@ __all__ = [
     "chosen_set",
     "eliminate",
     "environment",
+    "host",
     "in_use",
     "machine_sets",
     "optimise",

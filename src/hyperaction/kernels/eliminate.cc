@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "lanes.h"
@@ -191,12 +192,9 @@ void trace_back(const Program& program, const Lanes* arena, int32_t* actions) {
   }
 }
 
-ffi::Error eliminate(ffi::Buffer<ffi::F32> outputs, ffi::Buffer<ffi::S32> code,
-                     ffi::ResultBuffer<ffi::S32> actions) {
-  const Program program(code.typed_data());
+void eliminate(const Program& program, const float* outputs, int64_t batch, int32_t* actions) {
   const Header& header = *program.header;
   const int64_t n = header.num_vertices, width = header.num_outputs;
-  const int64_t batch = outputs.element_count() / width;
   std::vector<int> conditions;
   for (int s = 0; s < header.num_steps; ++s)
     if (program.steps[s].conditions) conditions.push_back(s);
@@ -207,7 +205,7 @@ ffi::Error eliminate(ffi::Buffer<ffi::F32> outputs, ffi::Buffer<ffi::S32> code,
     const int64_t used = std::min<int64_t>(kLanes, batch - first);
     const float* states[kLanes];
     for (int64_t lane = 0; lane < kLanes; ++lane)  // Lanes past the end repeat the last state.
-      states[lane] = outputs.typed_data() + (first + std::min(lane, used - 1)) * width;
+      states[lane] = outputs + (first + std::min(lane, used - 1)) * width;
     load_states(states, width, program.load, arena);
     std::fill(found.begin(), found.end(), 0);
     const Best best = search(program, arena, conditions.size());
@@ -222,15 +220,31 @@ ffi::Error eliminate(ffi::Buffer<ffi::F32> outputs, ffi::Buffer<ffi::S32> code,
       replay(program, arena, found.data());
     }
     trace_back(program, arena, found.data());
-    std::copy_n(found.begin(), used * n, actions->typed_data() + first * n);
+    std::copy_n(found.begin(), used * n, actions + first * n);
   }
+}
+
+ffi::Error eliminate_buffers(ffi::Buffer<ffi::F32> outputs, ffi::Buffer<ffi::S32> code,
+                             ffi::ResultBuffer<ffi::S32> actions) {
+  const Program program(code.typed_data());
+  const int64_t batch = outputs.element_count() / program.header->num_outputs;
+  eliminate(program, outputs.typed_data(), batch, actions->typed_data());
   return ffi::Error::Success();
 }
 
 }  // namespace
 }  // namespace hyperaction
 
-XLA_FFI_DEFINE_HANDLER_SYMBOL(hyperaction_eliminate, hyperaction::eliminate,
+// For callers without JAX (host.py); whether it had the memory that it needs.
+extern "C" bool hyperaction_host_eliminate(const float* outputs, int64_t batch,
+                                           const int32_t* program, int32_t* actions) try {
+  hyperaction::eliminate(hyperaction::Program(program), outputs, batch, actions);
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+XLA_FFI_DEFINE_HANDLER_SYMBOL(hyperaction_eliminate, hyperaction::eliminate_buffers,
                               ffi::Ffi::Bind()
                                   .Arg<ffi::Buffer<ffi::F32>>()
                                   .Arg<ffi::Buffer<ffi::S32>>()

@@ -55,8 +55,13 @@ _used: set[str] = set()
 def target(function: str, name: str | None = None) -> str:
     """The name by which JAX knows a function of a set, by default of the one in use."""
     assert available()
-    _used.add(function)
+    mark_used(function)
     return f"hyperaction_{function}_{name or isa.vector_set()}"
+
+
+def mark_used(function: str) -> None:
+    """Notes that a kernel is called."""
+    _used.add(function)
 
 
 def used() -> tuple[str, ...]:

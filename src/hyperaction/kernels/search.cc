@@ -1,5 +1,6 @@
 // Past the reach of elimination: tabu search for a good answer, branch and bound to prove it.
 
+#include <new>
 #include <optional>
 
 #include "branch_and_bound.h"
@@ -100,24 +101,41 @@ class Search {
   std::vector<float> shifted_;
 };
 
-ffi::Error search(ffi::Buffer<ffi::F32> outputs, ffi::Buffer<ffi::S32> starts,
-                  ffi::Buffer<ffi::S32> structure, int64_t steps, int64_t sweeps, int64_t nodes,
-                  int64_t seed, ffi::ResultBuffer<ffi::S32> actions,
-                  ffi::ResultBuffer<ffi::F32> bounds) {
-  Search work(structure.typed_data(),
-              {static_cast<int>(steps), static_cast<int>(sweeps), nodes, seed});
-  const int64_t batch = outputs.element_count() / work.tables.num_outputs;
-  const int64_t numbers = batch * work.tables.n, given = starts.element_count();
-  // Where a batch is mapped over and its starts are not, they repeat.
-  for (int64_t i = 0; i < numbers; ++i) actions->typed_data()[i] = starts.typed_data()[i % given];
-  work.run(outputs.typed_data(), batch, actions->typed_data(), bounds->typed_data());
+// Starts repeat where there are fewer of them than states.
+void search(const int32_t* structure, const Limits& limits, const float* outputs, int64_t size,
+            const int32_t* starts, int64_t given, int32_t* actions, float* bounds) {
+  Search work(structure, limits);
+  const int64_t batch = size / work.tables.num_outputs;
+  for (int64_t i = 0; i < batch * work.tables.n; ++i) actions[i] = starts[i % given];
+  work.run(outputs, batch, actions, bounds);
+}
+
+ffi::Error search_buffers(ffi::Buffer<ffi::F32> outputs, ffi::Buffer<ffi::S32> starts,
+                          ffi::Buffer<ffi::S32> structure, int64_t steps, int64_t sweeps,
+                          int64_t nodes, int64_t seed, ffi::ResultBuffer<ffi::S32> actions,
+                          ffi::ResultBuffer<ffi::F32> bounds) {
+  const Limits limits{static_cast<int>(steps), static_cast<int>(sweeps), nodes, seed};
+  search(structure.typed_data(), limits, outputs.typed_data(), outputs.element_count(),
+         starts.typed_data(), starts.element_count(), actions->typed_data(), bounds->typed_data());
   return ffi::Error::Success();
 }
 
 }  // namespace
 }  // namespace hyperaction
 
-XLA_FFI_DEFINE_HANDLER_SYMBOL(hyperaction_search, hyperaction::search,
+// For callers without JAX (host.py); whether it had the memory that it needs.
+extern "C" bool hyperaction_host_search(const float* outputs, int64_t size, const int32_t* starts,
+                                        int64_t given, const int32_t* structure, int64_t steps,
+                                        int64_t sweeps, int64_t nodes, int32_t* actions,
+                                        float* bounds) try {
+  const hyperaction::Limits limits{static_cast<int>(steps), static_cast<int>(sweeps), nodes, 0};
+  hyperaction::search(structure, limits, outputs, size, starts, given, actions, bounds);
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+XLA_FFI_DEFINE_HANDLER_SYMBOL(hyperaction_search, hyperaction::search_buffers,
                               ffi::Ffi::Bind()
                                   .Arg<ffi::Buffer<ffi::F32>>()
                                   .Arg<ffi::Buffer<ffi::S32>>()

@@ -43,6 +43,19 @@ class Extension:
         return self._built.hypergraph
 
     @property
+    def sources(self) -> NDArray[np.int32]:
+        """Where each entry finds what is allowed of it in a mask, `[num_outputs, most]`.
+
+        The place past the mask's end stands for true.
+        """
+        return self._built.sources
+
+    @property
+    def always(self) -> NDArray[np.bool_]:
+        """What the constraints allow in every state, `[num_outputs]`."""
+        return self._built.always
+
+    @property
     def num_counters(self) -> int:
         """How many vertices of the extended hypergraph are counters."""
         return self.hypergraph.num_vertices - self.base.num_vertices
@@ -51,11 +64,11 @@ class Extension:
         self, mask: Bool[Array, "*batch entries"] | None, batch: tuple[int, ...]
     ) -> Bool[Array, "*batch outputs"] | None:
         """What is allowed of every entry of the extended hypergraph; None where all is."""
-        always = self._built.always
+        always = self.always
         if mask is None:
             return None if always.all() else jnp.broadcast_to(always, (*batch, len(always)))
         padded = jnp.concatenate([mask, jnp.ones((*mask.shape[:-1], 1), bool)], axis=-1)
-        allowed = jnp.all(padded[..., self._built.sources], axis=-1)
+        allowed = jnp.all(padded[..., self.sources], axis=-1)
         return allowed if always.all() else allowed & always
 
     def complete(self, actions: Int[Array, "*batch vertices"]) -> Int[Array, "*batch all_vertices"]:

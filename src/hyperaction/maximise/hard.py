@@ -317,7 +317,7 @@ def _loose_bounds(problem: Problem) -> Float[Array, " batch"]:
     return jax.vmap(problem.mixer)(largest.T, problem.state)
 
 
-def check_values(values: Float[Array, "*batch"], *, masked: bool, exact: bool) -> None:
+def check_values(values: Float[Any, "*batch"], *, masked: bool, exact: bool) -> None:
     """Raises for the first state that has no answer."""
     none = "the mask{} leaves no action" if exact else "no allowed action{} was found"
     checked = np.asarray(values)

@@ -33,9 +33,8 @@ def as_mask(
     if given is None:
         return Mask(None, known) if known.always else None
     if isinstance(given, dict):
-        tables = tables_of(given, hypergraph.sizes)
-        known = replace(known, scopes=tuple(scope for scope in tables if len(scope) > 1))
-        return Mask(jnp.asarray(known.row(tables)), known)
+        mask = mask_of_tables(given, known)
+        return Mask(jnp.asarray(mask.rows), mask.constraints)
     rows = jnp.asarray(given)
     if rows.dtype != bool:
         raise ValueError(f"a mask holds true where allowed, not {rows.dtype}")
@@ -49,6 +48,13 @@ def as_mask(
             f"sub-action, or {hypergraph.num_outputs}, one per hyperedge entry"
         )
     return mask_of_entries(hypergraph, rows, known)
+
+
+def mask_of_tables(given: dict[Any, Any], known: Constraints) -> Mask:
+    """A mask of one row, from a dictionary from vertices to arrays over their sub-actions."""
+    tables = tables_of(given, known.sizes)
+    known = replace(known, scopes=tuple(scope for scope in tables if len(scope) > 1))
+    return Mask(known.row(tables), known)
 
 
 def mask_of_entries(

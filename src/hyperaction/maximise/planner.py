@@ -79,7 +79,7 @@ def maximiser(
         if not budget >= 0:
             raise ValueError(f"`budget` is {budget}; it must be at least 0 seconds")
         budget = Budget(float(budget), PER_STATE)
-    planner = _Planner(mixer.monotonic, mixer.affine, budget, use_native, nodes, way)
+    planner = Planner(mixer.monotonic, mixer.affine, budget, use_native, nodes, way)
     if constraints is not None and not isinstance(constraints, Constraints):
         constraints = Constraints.of(hypergraph.sizes, constraints)
     chosen, reason = planner.plan(extension(hypergraph, constraints))
@@ -87,7 +87,7 @@ def maximiser(
 
 
 @dataclass(frozen=True)
-class _Planner(AbstractPlanner):
+class Planner(AbstractPlanner):
     """Picks ways for one kind of mixer, within one budget. Equal questions are answered once."""
 
     monotonic: bool
@@ -111,7 +111,7 @@ class _Planner(AbstractPlanner):
         patient = self.budget if self.budget.calls == PER_STATE else Budget(SECONDS, PER_STATE)
         return self._of_sum(patient).plan(extended)
 
-    def _of_sum(self, budget: Budget) -> _Planner:
+    def _of_sum(self, budget: Budget) -> Planner:
         return replace(self, monotonic=True, affine=True, way=None, budget=budget)
 
     def _within(self, approximate: AbstractWay, worth: float, outputs: int) -> Budget:
@@ -240,13 +240,13 @@ class _Planner(AbstractPlanner):
         return Enumeration(cost=cost)
 
 
-WAYS: dict[str, Callable[[_Planner, Extension], AbstractWay]] = {
-    "decentralised": _Planner.decentralised,
-    "components": _Planner.components,
-    "elimination": _Planner.elimination,
-    "branch-and-bound": _Planner.branch_and_bound,
-    "ascent": _Planner.ascent,
-    "sampling": _Planner.sampling,
-    "enumeration": _Planner.enumeration,
+WAYS: dict[str, Callable[[Planner, Extension], AbstractWay]] = {
+    "decentralised": Planner.decentralised,
+    "components": Planner.components,
+    "elimination": Planner.elimination,
+    "branch-and-bound": Planner.branch_and_bound,
+    "ascent": Planner.ascent,
+    "sampling": Planner.sampling,
+    "enumeration": Planner.enumeration,
 }
 """The ways that have a name: what makes each for hyperedges and constraints, or refuses."""

@@ -58,6 +58,14 @@ def structure(hypergraph: Hypergraph) -> NDArray[np.int32]:
     return np.concatenate([header, hypergraph.sizes, *edges]).astype(np.int32)
 
 
+class Limits(NamedTuple):
+    """What the kernel's search may do, as `kernels.search` takes it."""
+
+    steps: int
+    sweeps: int
+    nodes: int
+
+
 class Tabu(AbstractWay):
     """Coordinate ascent that continues past local optima: tabu search in the compiled kernel."""
 
@@ -70,11 +78,15 @@ class Tabu(AbstractWay):
     def exact(self) -> bool:
         return False
 
+    @property
+    def limits(self) -> Limits:
+        """A sweep of messages proves many learned values best, after a tenth of the search."""
+        return Limits(self.steps, 1, NO_NODES)
+
     def solve(self, problem: Problem) -> Solution:
         if problem.bounded:
-            return _searched(problem, steps=self.steps, sweeps=MESSAGES, nodes=0)
-        # A sweep of messages proves many learned values best, after a tenth of the search.
-        return Solution(_searched(problem, steps=self.steps, sweeps=1, nodes=NO_NODES).actions)
+            return _searched(problem, Limits(self.steps, MESSAGES, 0))
+        return Solution(_searched(problem, self.limits).actions)
 
 
 class BranchAndBound(AbstractWay):
@@ -90,17 +102,20 @@ class BranchAndBound(AbstractWay):
     def exact(self) -> bool:
         return False
 
+    @property
+    def limits(self) -> Limits:
+        """All of its nodes, after the messages."""
+        return Limits(self.steps, MESSAGES, self.nodes)
+
     def solve(self, problem: Problem) -> Solution:
-        return _searched(problem, steps=self.steps, sweeps=MESSAGES, nodes=self.nodes)
+        return _searched(problem, self.limits)
 
 
-def _searched(problem: Problem, *, steps: int, sweeps: int, nodes: int) -> Solution:
+def _searched(problem: Problem, limits: Limits) -> Solution:
     """What the kernel finds from the best candidate on."""
     tables, plan = problem.tables(), structure(problem.hypergraph)
     start = _best_candidates(problem, finite(tables))
-    return Solution(
-        *kernels.search(tables, plan, steps=steps, sweeps=sweeps, nodes=nodes, start=start)
-    )
+    return Solution(*kernels.search(tables, plan, start=start, **limits._asdict()))
 
 
 def _best_candidates(

@@ -103,5 +103,5 @@ class KeepBest(Callback):
 
 def _check_evaluates(callback: Callback, trainer: Trainer) -> None:
     """Refuses a training without evaluations, which would never come to what it is asked for."""
-    if not trainer.desk.can_evaluate:
+    if not trainer.services.can_evaluate:
         raise SettingError(f"{type(callback).__name__} needs evaluations; give `eval_env`")

@@ -92,8 +92,8 @@ class Listeners:
             self.notify("on_evaluation", metrics)
             return metrics
 
-        before, trainer.desk.evaluate = trainer.desk.evaluate, evaluate
+        before, trainer.services.evaluate = trainer.services.evaluate, evaluate
         try:
             yield
         finally:
-            trainer.desk.evaluate = before
+            trainer.services.evaluate = before

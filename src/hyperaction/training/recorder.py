@@ -77,7 +77,7 @@ class Recorder(Callback):
         since = trainer.step - max(trainer.phase.first, self.last_step or 0)
         # Once a phase has its steps it may be over now, which is known only later.
         inside = trainer.step - trainer.phase.first < self.config.phase_steps
-        is_due = trainer.desk.is_save_asked or (interval and since >= interval)
+        is_due = trainer.services.is_save_asked or (interval and since >= interval)
         if is_due and inside and trainer.step < self.config.steps:
             self.save(trainer)
         return None
@@ -106,7 +106,7 @@ class Recorder(Callback):
             write_json(self.run.out / STRUCTURE, about_vertices)
         run = {"metrics": self.run.metrics_mark()}
         _link(self.checkpoints.write(trainer, run, file.about()), self.run.out / AGENT_FILE)
-        self.last_step, trainer.desk.is_save_asked = trainer.step, False
+        self.last_step, trainer.services.is_save_asked = trainer.step, False
         self.on_saved()
 
 

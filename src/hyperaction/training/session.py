@@ -100,7 +100,7 @@ class Session:
         trainer: Trainer | None = None
         try:
             trainer = self.parts.trainer(None if checkpoint is None else _step_of(checkpoint))
-            trainer.desk.evaluations = []
+            trainer.services.evaluations = []
             problem = (
                 run.resume()
                 if checkpoint is None
@@ -109,8 +109,8 @@ class Session:
             if problem:
                 self.on_warning(problem)
             self.parts.resumed(trainer)
-            trainer.desk.out = run.out
-            trainer.desk.save_agent = partial(recorder.save_agent, trainer)
+            trainer.services.out = run.out
+            trainer.services.save_agent = partial(recorder.save_agent, trainer)
             with self.held(trainer):
                 self._train(trainer, recorder)
         except DivergedError as error:
@@ -139,7 +139,7 @@ class Session:
         recorder.resume(checkpoint.file, trainer.step)
         is_exact = is_back and not checkpoint.damage
         problem = run.resume(checkpoint.state["metrics"], trainer.step, is_exact=is_exact)
-        trainer.desk.evaluations = read_metrics(run.out).of("eval")
+        trainer.services.evaluations = read_metrics(run.out).of("eval")
         self.on_message(f"resuming from step {trainer.step:,}")
         return problem
 

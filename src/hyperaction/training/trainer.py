@@ -26,9 +26,9 @@ from hyperaction.training.compiled import (
     FlatState,
     check_actions,
 )
-from hyperaction.training.desk import Desk, checked_name
 from hyperaction.training.episodes import Episode, summary
 from hyperaction.training.phase import Phase
+from hyperaction.training.services import TrainerServices, checked_name
 from hyperaction.training.structure import adopt, change_if_due, state_like, state_of
 
 LOSS_INTERVAL = 100
@@ -81,7 +81,7 @@ class Trainer:
         self.replay_empty_at = 0
         """The step at which replay was empty: learning starts so many steps later."""
         self.phase = Phase(0, 0)
-        self.desk = Desk()
+        self.services = TrainerServices()
         self.changes: list[dict[str, Any]] = []
         """What is known of each change of the hyperedges or sub-actions."""
         self.returns: list[float] = []
@@ -108,12 +108,12 @@ class Trainer:
     @property
     def evaluations(self) -> list[dict[str, float]]:
         """The metrics of all evaluations so far, those before a run was resumed too."""
-        return self.desk.evaluations
+        return self.services.evaluations
 
     @property
     def out(self) -> Path | None:
         """The directory of the run, if there is one."""
-        return self.desk.out
+        return self.services.out
 
     def record(self, name: str, value: float) -> None:
         """Logs a number of your own with the metrics of this phase; the last one counts."""
@@ -121,15 +121,15 @@ class Trainer:
 
     def evaluate(self) -> dict[str, float]:
         """Evaluates now, as after a phase: it is logged, and callbacks get it; its metrics."""
-        return self.desk.evaluate()
+        return self.services.evaluate()
 
     def save(self) -> None:
         """Asks for a checkpoint of the run, which is written with this step or the next."""
-        self.desk.ask_to_save()
+        self.services.ask_to_save()
 
     def save_agent(self, file: Path) -> None:
         """Writes the agent as it is now into a file, as `agent.save` does."""
-        self.desk.save_agent(file)
+        self.services.save_agent(file)
 
     def use_env(self, env: Environments | Resumable) -> None:
         """Continues in other environments, which have been reset."""

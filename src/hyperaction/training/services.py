@@ -20,7 +20,7 @@ def _no_file(file: Path) -> NoReturn:
     raise SettingError("the agent cannot be written here; write it where `learn` was called")
 
 
-class Desk:
+class TrainerServices:
     """Where a trainer takes what callbacks ask for; who trains it sets what is possible."""
 
     def __init__(self) -> None:
