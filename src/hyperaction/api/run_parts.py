@@ -116,8 +116,8 @@ class AgentParts:
             trainer.env = trainer.env.now
         if trainer is self.before and not self.is_made:
             trainer.lose_env()  # A run that could not be resumed has used it.
-        desk, new = trainer.services, type(trainer.services)()
-        new.evaluations = desk.evaluations
+        services, new = trainer.services, type(trainer.services)()
+        new.evaluations = services.evaluations
         trainer.services = new
 
     def _resumable(self, seed: int) -> Resumable:
