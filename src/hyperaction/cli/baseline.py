@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from hyperaction.baselines import BASELINES
 from hyperaction.cli.console import Console
-from hyperaction.cli.terminal import STOPPED, UserError, need, progress_bar
+from hyperaction.cli.terminal import STOPPED, UserError, need
 from hyperaction.errors import unknown
 from hyperaction.runs.progress import Progress
 from hyperaction.training.config import parse_train
+from hyperaction.training.display import progress_bar
 from hyperaction.training.interrupts import StoppedError
 
 USAGE = """\
