@@ -1,7 +1,9 @@
 import atexit
+import gc
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from functools import cache
 from importlib.metadata import version
@@ -10,9 +12,22 @@ import pytest
 from hypothesis import settings
 from packaging.version import Version
 
+# How many examples a law is held to; more in a thorough run.
+EXAMPLES = int(os.environ.get("HYPERACTION_EXAMPLES", "12"))
+
 # Compiling is slow and its time uneven; the same examples every time, so that failures repeat.
-settings.register_profile("hyperaction", deadline=None, derandomize=True, max_examples=25)
+settings.register_profile("hyperaction", deadline=None, derandomize=True, max_examples=EXAMPLES)
 settings.load_profile("hyperaction")
+
+# Bytecode is kept, or every command that tests start would compile the whole package again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Tracing makes many small objects that live on: looking through all of them often is a waste.
+gc.set_threshold(100_000, 20, 50)
+
+# Programs do not say which lines of Python they are from, which only errors inside XLA would show.
+os.environ["JAX_TRACEBACK_IN_LOCATIONS_LIMIT"] = "0"
 
 # The same program is compiled once for all tests and the commands that they start.
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
