@@ -12,8 +12,7 @@ import pytest
 from hypothesis import settings
 from packaging.version import Version
 
-# How many examples a law is held to; more in a thorough run.
-EXAMPLES = int(os.environ.get("HYPERACTION_EXAMPLES", "12"))
+from tests.examples import EXAMPLES
 
 # Compiling is slow and its time uneven; the same examples every time, so that failures repeat.
 settings.register_profile("hyperaction", deadline=None, derandomize=True, max_examples=EXAMPLES)
