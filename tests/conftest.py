@@ -1,7 +1,9 @@
 import atexit
+import gc
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from functools import cache
 from importlib.metadata import version
@@ -10,16 +12,28 @@ import pytest
 from hypothesis import settings
 from packaging.version import Version
 
+from tests.examples import EXAMPLES
+
 # Compiling is slow and its time uneven; the same examples every time, so that failures repeat.
-settings.register_profile("hyperaction", deadline=None, derandomize=True, max_examples=25)
+settings.register_profile("hyperaction", deadline=None, derandomize=True, max_examples=EXAMPLES)
 settings.load_profile("hyperaction")
+
+# Bytecode is kept, or every command that tests start would compile the whole package again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Tracing makes many small objects that live on: looking through all of them often is a waste.
+gc.set_threshold(100_000, 20, 50)
+
+# Programs do not say which lines of Python they are from, which only errors inside XLA would show.
+os.environ["JAX_TRACEBACK_IN_LOCATIONS_LIMIT"] = "0"
 
 # The same program is compiled once for all tests and the commands that they start.
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     folder = tempfile.mkdtemp(prefix="hyperaction-tests-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ["JAX_COMPILATION_CACHE_DIR"] = folder
-    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.05"
     os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
 # One thread as in a run, so that those made by tests compare equal with those of commands; and what

@@ -1,6 +1,7 @@
 """Random hypergraphs and outputs, and the slow, obvious references that fast code is held to."""
 
 import itertools
+import math
 import shutil
 
 import numpy as np
@@ -33,19 +34,24 @@ def outputs_for(hypergraph, batch=(), seed=0):
     return (np.round(values / 5) * 5 if seed % 2 else values).astype(np.float32)
 
 
-def slow_representation(hypergraph, outputs, action):
-    """One value per hyperedge, by walking each table in the order of its combinations."""
-    values, start = [], 0
+def tables_of(hypergraph, outputs):
+    """The table of each hyperedge, an axis for each of its vertices."""
+    start = 0
     for edge in hypergraph.edges:
-        combinations = list(itertools.product(*(range(hypergraph.sizes[v]) for v in edge)))
-        values.append(outputs[start + combinations.index(tuple(action[v] for v in edge))])
-        start += len(combinations)
-    return values
+        shape = tuple(hypergraph.sizes[vertex] for vertex in edge)
+        yield edge, np.asarray(outputs)[start : start + math.prod(shape)].reshape(shape)
+        start += math.prod(shape)
+
+
+def slow_representation(hypergraph, outputs, action):
+    """One value per hyperedge, by looking each up in its table."""
+    return [table[tuple(action[v] for v in edge)] for edge, table in tables_of(hypergraph, outputs)]
 
 
 def slow_values(hypergraph, outputs, mix=sum):
     """The value of every joint action of one state, by name of the action."""
+    tables = list(tables_of(hypergraph, outputs))
     return {
-        action: float(mix(slow_representation(hypergraph, outputs, action)))
+        action: float(mix([table[tuple(action[v] for v in edge)] for edge, table in tables]))
         for action in itertools.product(*(range(size) for size in hypergraph.sizes))
     }

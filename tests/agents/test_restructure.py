@@ -13,6 +13,7 @@ from hyperaction import MLP, Hypergraph, QNetwork
 from hyperaction.agents import moments
 from hyperaction.agents.restructure import _tables, moved_moments, plan, restructured
 from hyperaction.anova import Canonical, canonical
+from tests.examples import examples
 from tests.strategies import hypergraphs
 
 SEEN = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
@@ -83,7 +84,7 @@ def changes(draw):
     return old, Hypergraph(old.sizes, draw(st.permutations(sorted(edges))))
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(5))
 @given(changes(), st.sampled_from(["sum", "mean"]), st.booleans())
 def test_only_parts_that_no_hyperedge_contains_are_lost(change, mixer, dueling):
     old, new = change

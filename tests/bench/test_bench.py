@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from hyperaction.bench import defaults, peers
+from hyperaction.cli import main
 from tests.strategies import HAS_KERNEL
 
 
@@ -69,11 +70,10 @@ def test_a_first_run_is_compared_with_random_actions():
     assert row.trained != row.random
 
 
-def test_an_unknown_case_is_refused(tmp_path):
-    args = ["bench", "maximise", "--cases", "Ant rank 9", "--out", str(tmp_path)]
-    done = subprocess.run([sys.executable, "-m", "hyperaction", *args], capture_output=True)
-    assert done.returncode == 1
-    assert b"--cases: unknown case 'Ant rank 9'; did you mean 'Ant rank" in done.stderr
+def test_an_unknown_case_is_refused(tmp_path, capsys):
+    assert main(["bench", "maximise", "--cases", "Ant rank 9", "--out", str(tmp_path)]) == 1
+    error = capsys.readouterr().err
+    assert "--cases: unknown case 'Ant rank 9'; did you mean 'Ant rank" in error
 
 
 def test_the_train_benchmark_splits_a_step(tmp_path):

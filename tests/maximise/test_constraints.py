@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from hyperaction import Hypergraph, Mean, Universal, maximiser
 from hyperaction.constraints import Cardinality, Constraints, Mask
 from hyperaction.maximise import random_actions
+from tests.examples import examples
 from tests.maximise.problems import KINDS, plan
 from tests.strategies import hypergraphs, slow_values
 
-STATES = 3
+STATES = 8
 
 
 def random_constraints(sizes, random):
@@ -78,7 +79,7 @@ def allowed_values(hypergraph, outputs, constraints, masks, given, mix=sum):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=20)
+@settings(max_examples=examples(8))
 @given(hypergraph=hypergraphs(), seed=st.integers(0, 9999))
 def test_the_best_allowed_action_is_found(kind, hypergraph, seed):
     random = np.random.default_rng(seed)
@@ -101,7 +102,7 @@ def test_the_best_allowed_action_is_found(kind, hypergraph, seed):
         assert {tuple(a) for a in every[fits].tolist()} == set(values)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(6))
 @given(hypergraph=hypergraphs(), seed=st.integers(0, 9999))
 def test_soft_values_marginals_and_the_k_best_obey_constraints(hypergraph, seed):
     random = np.random.default_rng(seed)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hyperaction import Hypergraph, Mean, make_mixer, maximiser
 from hyperaction.maximise import WAYS
 from hyperaction.mixers import MIXERS
+from tests.examples import examples
 from tests.maximise.problems import KINDS, given_mask, plan, random_mask
 from tests.strategies import (
     hypergraphs,
@@ -19,7 +20,7 @@ from tests.strategies import (
 )
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(5))
 @given(hypergraph=hypergraphs(), seed=st.integers(0, 99), name=st.sampled_from(sorted(MIXERS)))
 def test_every_mixer_is_maximised_with_and_without_masks(hypergraph, seed, name):
     mixer_key, state_key = jax.random.split(jax.random.key(seed))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hyperaction import Hypergraph
 from hyperaction.bench.maximise import toulbar_optima
 from hyperaction.bench.treewidth import body
+from tests.examples import examples
 from tests.maximise.problems import (
     KINDS,
     assert_best,
@@ -32,10 +33,10 @@ EXACT = [
 
 
 @pytest.mark.parametrize(("way", "kind"), EXACT)
-@settings(max_examples=8)
+@settings(max_examples=examples(5))
 @given(hypergraph=hypergraphs(), seed=st.integers(0, 99), scale=st.sampled_from([1.0, 1e6, 1e-6]))
 def test_exact_ways_equal_brute_force(kind, way, hypergraph, seed, scale):
-    outputs = outputs_for(hypergraph, (3,), seed) * np.float32(scale)
+    outputs = outputs_for(hypergraph, (6,), seed) * np.float32(scale)
     best = plan(hypergraph, kind=kind, way=way)
     assert best.exact
     values, actions = best.value_and_action(outputs)
@@ -46,11 +47,11 @@ def test_exact_ways_equal_brute_force(kind, way, hypergraph, seed, scale):
 
 
 @pytest.mark.parametrize(("way", "kind"), EXACT)
-@settings(max_examples=6)
+@settings(max_examples=examples(4))
 @given(hypergraph=hypergraphs(), seed=st.integers(0, 99), share=st.sampled_from([0.95, 0.6, 0.3]))
 def test_exact_ways_obey_masks_on_hyperedges(kind, way, hypergraph, seed, share):
-    outputs = outputs_for(hypergraph, (4,), seed)
-    mask = random_mask(hypergraph, 4, seed, share)
+    outputs = outputs_for(hypergraph, (6,), seed)
+    mask = random_mask(hypergraph, 6, seed, share)
     best = plan(hypergraph, kind=kind, way=way)
     values, actions = jax.jit(lambda o, m: best.value_and_action(o, mask=m))(
         outputs, given_mask(hypergraph, mask)

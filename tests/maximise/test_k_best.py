@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperaction import Hypergraph, make_mixer, maximiser
+from tests.examples import examples
 from tests.maximise.problems import KINDS, given_mask, plan, random_mask, slow_allowed
 from tests.strategies import hypergraphs, outputs_for, slow_values
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=3)
+@settings(max_examples=examples(3))
 @given(hypergraph=hypergraphs(max_vertices=4), seed=st.integers(0, 99), k=st.integers(1, 7))
 def test_the_k_best_are_the_first_of_all_sorted(kind, hypergraph, seed, k):
     outputs = outputs_for(hypergraph, (3,), seed)

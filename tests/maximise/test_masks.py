@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hyperaction import Hypergraph
 from hyperaction.maximise import maximiser, random_actions
+from tests.examples import examples
 from tests.strategies import (
     hypergraphs,
     slow_representation,
@@ -50,7 +51,7 @@ def test_random_actions_are_found_where_few_are_allowed():
     assert set(np.unique(unmasked)) == set(range(6))
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(10))
 @given(hypergraph=hypergraphs(), seed=st.integers(0, 99))
 def test_a_mask_on_sub_actions_allows_what_its_entries_allow(hypergraph, seed):
     random = np.random.default_rng(seed)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hyperaction import Hypergraph, kernels, make_mixer, maximiser
 from hyperaction.maximise.search import NO_NODES, Ascent, BranchAndBound, Tabu, structure
+from tests.examples import examples
 from tests.maximise.problems import assert_best, given_mask, plan, random_mask, slow_allowed
 from tests.strategies import (
     NEEDS_KERNEL,
@@ -21,7 +22,7 @@ from tests.strategies import (
 
 
 @NEEDS_KERNEL
-@settings(max_examples=12)
+@settings(max_examples=examples(6))
 @given(hypergraph=hypergraphs(max_vertices=6, max_rank=4), seed=st.integers(0, 99))
 def test_branch_and_bound_proves_the_brute_force_maximum(hypergraph, seed):
     outputs = outputs_for(hypergraph, (3,), seed)
@@ -45,7 +46,7 @@ def test_branch_and_bound_proves_the_brute_force_maximum(hypergraph, seed):
         pytest.param("branch-and-bound", "native", marks=NEEDS_KERNEL),
     ],
 )
-@settings(max_examples=7)
+@settings(max_examples=examples(4))
 @given(hypergraph=hypergraphs(max_vertices=6, max_rank=4), seed=st.integers(0, 99))
 def test_bounds_are_never_below_the_maximum_nor_above_the_tables_largest(
     way, kind, hypergraph, seed
@@ -60,7 +61,7 @@ def test_bounds_are_never_below_the_maximum_nor_above_the_tables_largest(
 
 
 @NEEDS_KERNEL
-@settings(max_examples=10)
+@settings(max_examples=examples(6))
 @given(
     hypergraph=hypergraphs(max_vertices=6, max_rank=4),
     seed=st.integers(0, 99),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hyperaction import Hypergraph, make_mixer, maximiser
 from hyperaction.maximise.elimination import Elimination
 from hyperaction.maximise.program import Step
+from tests.examples import examples
 from tests.maximise.problems import KINDS, given_mask, plan, random_mask
 from tests.strategies import NEEDS_KERNEL, hypergraphs, outputs_for, slow_representation
 
@@ -44,7 +45,7 @@ class Boltzmann:
 
 
 @pytest.mark.parametrize(("way", "kind"), WAYS)
-@settings(max_examples=3)
+@settings(max_examples=examples(3))
 @given(hypergraph=hypergraphs(max_vertices=4), seed=st.integers(0, 99))
 def test_soft_values_marginals_and_entropies_equal_enumeration(way, kind, hypergraph, seed):
     outputs = outputs_for(hypergraph, (3,), seed)

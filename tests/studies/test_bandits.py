@@ -1,3 +1,5 @@
+import contextlib
+import io
 import json
 import os
 import signal
@@ -27,16 +29,12 @@ def command(*args):
     return [sys.executable, "-m", "hyperaction", "bandits", *args]
 
 
-def run(*args):
-    return subprocess.run(command(*args), capture_output=True, text=True, check=False)
-
-
 @pytest.fixture(scope="module")
 def study(tmp_path_factory) -> tuple[Path, str]:
     out = tmp_path_factory.mktemp("study")
-    done = run(*TINY, "--seed", "3", "--out", str(out))
-    assert done.returncode == 0, done.stderr
-    return out, done.stdout
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert main(["bandits", *TINY, "--seed", "3", "--jobs", "2", "--out", str(out)]) == 0
+    return out, printed.getvalue()
 
 
 def test_the_study_writes_every_error_and_draws_them(study):
@@ -97,13 +95,13 @@ def test_a_killed_study_continues_to_the_same_errors(study, tmp_path):
     assert all(file.stat().st_mtime_ns == when for file, when in finished.items())
 
 
-def test_another_seed_gives_other_errors(study, tmp_path):
+def test_another_seed_gives_other_errors(study, tmp_path, capsys):
     out, _ = study
-    done = run(*TINY, "--models", "sum-r1", "--seed", "4", "--out", str(tmp_path))
-    assert done.returncode == 0
+    args = ("--models", "sum-r1", "--seed", "4", "--jobs", "1", "--out", str(tmp_path))
+    assert main(["bandits", *TINY, *args]) == 0
     same = [row for row in (out / "rms.csv").read_text().splitlines() if ",sum-r1," in row]
     assert (tmp_path / "rms.csv").read_text().splitlines()[1:] != same
-    assert "undecided" in done.stdout
+    assert "undecided" in capsys.readouterr().out
 
 
 def test_ctrl_c_says_how_to_continue_and_leaves_no_process(tmp_path):
@@ -132,13 +130,13 @@ def alive(group):
     return True
 
 
-def test_a_directory_of_other_settings_is_refused(study):
+def test_a_directory_of_other_settings_is_refused(study, capsys):
     out, _ = study
     before = sorted((file, file.stat().st_mtime_ns) for file in out.rglob("*"))
-    done = run(*TINY, "--seed", "4", "--out", str(out))
-    assert done.returncode == 1
-    assert "holds a study with --seed 3 (not 4)" in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert main(["bandits", *TINY, "--seed", "4", "--out", str(out)]) == 1
+    error = capsys.readouterr().err
+    assert "holds a study with --seed 3 (not 4)" in error
+    assert error.count("\n") == 1
     assert sorted((file, file.stat().st_mtime_ns) for file in out.rglob("*")) == before
 
 
@@ -149,13 +147,13 @@ def test_two_studies_do_not_share_a_directory(tmp_path, capsys):
     assert [file.name for file in tmp_path.iterdir()] == ["lock"]
 
 
-def test_a_damaged_cell_is_named(study, tmp_path):
+def test_a_damaged_cell_is_named(tmp_path, capsys):
     (tmp_path / "cells").mkdir()
     (tmp_path / "cells" / "2-tabular.npz").write_bytes(b"PK\x03\x04 torn")
-    done = run(*TINY, "--out", str(tmp_path))
-    assert done.returncode == 1
-    assert "2-tabular.npz is damaged" in done.stderr
-    assert "delete it to train it again" in done.stderr
+    assert main(["bandits", *TINY, "--out", str(tmp_path)]) == 1
+    error = capsys.readouterr().err
+    assert "2-tabular.npz is damaged" in error
+    assert "delete it to train it again" in error
 
 
 def test_training_in_pieces_equals_training_at_once():

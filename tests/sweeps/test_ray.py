@@ -8,14 +8,16 @@ import sys
 
 import pytest
 
+from hyperaction.cli import main
 from hyperaction.runs.progress import read_progress
 from tests.killing import metrics
-from tests.sweeps.test_sweeps import sweep, wait_for
+from tests.sweeps.test_sweeps import TRAIN, start, sweep_args, wait_for
 
 pytest.importorskip("ray")
+pytestmark = pytest.mark.usefixtures("shared_programs")
 
 CELLS = ["tests.faulty-Faulty-v0/one/seed-0", "tests.faulty-Faulty-v0/one/seed-1"]
-STEPS = "3000"
+STEPS = "2000"
 
 HEALTH = {
     "RAY_health_check_initial_delay_ms": "1000",
@@ -68,7 +70,7 @@ def test_a_cluster_that_does_not_start_costs_one_line(kind, monkeypatch):
 def test_a_node_that_dies_costs_no_result(cluster, tmp_path):
     address, second = cluster
     out = tmp_path / "sweep"
-    process = sweep(out, "--ray", address, "--steps", STEPS)
+    process = start(sweep_args(out, "--ray", address, "--steps", STEPS))
     cells = [out / cell for cell in CELLS]
     # The first may be done before the second has begun, where the machine is busy.
     wait_for(lambda: all(read_progress(cell).step > 500 for cell in cells), process, seconds=240)
@@ -77,16 +79,8 @@ def test_a_node_that_dies_costs_no_result(cluster, tmp_path):
     stdout, stderr = process.communicate(timeout=600)
     assert process.returncode == 0, (stdout, stderr)
     assert "2 of 2 runs are done" in stdout
-    wholes = [tmp_path / "whole" / str(seed) for seed in range(2)]
-    commands = [
-        [
-            sys.executable, "-m", "hyperaction", "train", "tests.faulty:Faulty-v0",
-            "--steps", STEPS, "--phase-steps", "500", "--evaluation-steps", "20", "--hidden", "8",
-            "--learning-starts", "80", "--loggers", "--seed", str(seed), "--out", str(whole),
-        ]
-        for seed, whole in enumerate(wholes)
-    ]  # fmt: skip
-    alone = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in commands]
-    for each, cell, whole in zip(alone, cells, wholes, strict=True):
-        assert each.wait() == 0
+    for seed, cell in enumerate(cells):
+        whole = tmp_path / "whole" / str(seed)
+        args = [*TRAIN, "--steps", STEPS, "--phase-steps", "200", "--seed", str(seed)]
+        assert main([*args, "--out", str(whole)]) == 0
         assert metrics(cell) == metrics(whole)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,12 +24,15 @@ from hyperaction.sweeps.display import live_table
 from hyperaction.sweeps.scheduler import Sweep
 from tests.killing import metrics
 
+pytestmark = pytest.mark.usefixtures("shared_programs")
+
 GRID = """
 environments = ["tests.faulty:Faulty-v0"]
 seeds = 2
 [options]
-steps = 1000
-phase-steps = 500
+steps = 400
+phase-steps = 200
+train-frequency = 4
 evaluation-steps = 20
 learning-starts = 80
 hidden = [8]
@@ -38,10 +42,22 @@ agent = "hgqn"
 """
 
 
-def sweep(out, *more, fault="", grid=GRID):
+TRAIN = [
+    "train", "tests.faulty:Faulty-v0", "--steps", "900", "--train-frequency", "4",
+    "--evaluation-steps", "20", "--learning-starts", "80", "--hidden", "8", "--loggers",
+]  # fmt: skip
+"""The first cell of the grid as a run of its own."""
+
+
+def sweep_args(out, *more, grid=GRID):
     file = out.parent / "grid.toml"
     file.write_text(grid)
-    command = [sys.executable, "-m", "hyperaction", "sweep", str(file), "--out", str(out), *more]
+    return ["sweep", str(file), "--out", str(out), *more]
+
+
+def start(args, fault=""):
+    """A command in a process of its own, which can be killed."""
+    command = [sys.executable, "-m", "hyperaction", *args]
     environ = os.environ | {"FAULT": fault}
     return subprocess.Popen(
         command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -61,60 +77,65 @@ def wait_for(condition, process, seconds=120):
         time.sleep(0.02)
 
 
-def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path, capsys):
+@pytest.fixture
+def sweep_here(monkeypatch, capsys):
+    """Sweeps from this process, whose cells are processes of their own."""
+
+    def run(out, *more, fault="", grid=GRID):
+        monkeypatch.setenv("FAULT", fault)
+        code = main(sweep_args(out, *more, grid=grid))
+        monkeypatch.setenv("FAULT", "")
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_a_sweep_survives_dying_cells_and_being_stopped_and_killed(tmp_path, capsys, sweep_here):
     out = tmp_path / "sweep"
     cell = out / "tests.faulty-Faulty-v0" / "one" / "seed-0"
     # A cell that dies is taken up again, unless that is too often.
-    code, stdout, stderr = finish(sweep(out, "--only", "*/one/seed-1", fault="raises"))
+    code, stdout, stderr = sweep_here(out, "--only", "*/one/seed-1", fault="raises")
     assert (code, stderr) == (0, ""), stdout
     assert "one/seed-1: running from step 0, attempt 1" in stdout
     assert "will be retried: the environment raised ZeroDivisionError" in stdout
-    assert re.search(r"one/seed-1: running from step 5\d\d, attempt 2", stdout)
+    assert re.search(r"one/seed-1: running from step 2\d\d, attempt 2", stdout)
     assert "1 of 1 runs are done" in stdout
     once = ("--only", "*/one/seed-0", "--retries", "0")
-    code, stdout, stderr = finish(sweep(out, *once, fault="dies"))
+    code, stdout, stderr = sweep_here(out, *once, fault="dies")
     assert code == 1
     assert "0 of 1 runs are done, 1 failed:" in stdout
     assert "the run ended suddenly in the environment's step" in stdout
     assert stderr == "hyperaction: 1 runs failed, see above\n"
     # Repaired, it resumes; stopped in the middle, all cells save.
-    long = ("--steps", "1500")
-    process = sweep(out, *long)
-    wait_for(lambda: read_progress(cell).step > 600, process)
+    long = ("--steps", "900")
+    process = start(sweep_args(out, *long), fault="slow")
+    wait_for(lambda: read_progress(cell).step > 300, process)
     process.send_signal(signal.SIGINT)
     code, stdout, stderr = finish(process)
     assert code == 130
     assert stderr == "hyperaction: stopped, all runs saved; rerun the same command to resume\n"
     assert "stopped at step" in (cell / "output.txt").read_text()
     # Killed, it takes its cells with it.
-    process = sweep(out, *long)
+    process = start(sweep_args(out, *long, "--only", "*/one/seed-0"), fault="slow")
     wait_for(lambda: "running" in process.stdout.readline(), process)
     time.sleep(2)
     process.kill()
     finish(process)
-    code, stdout, stderr = finish(sweep(out, *long))
+    (cell / "progress.json").unlink()  # Which nothing depends on.
+    code, stdout, stderr = sweep_here(out, *long)
     assert (code, stderr) == (0, ""), stdout
     assert "2 of 2 runs are done" in stdout
-    (cell / "progress.json").unlink()  # Which nothing depends on.
-    code, again, _ = finish(sweep(out, *long))
-    assert code == 0
-    assert again.count("running") == 1  # The cell whose progress is unknown.
-    code, _, stderr = finish(sweep(out, *long, grid=GRID.replace("500", "600")))
+    code, _, stderr = sweep_here(out, *long, grid=GRID.replace("200", "300"))
     assert code == 1
-    assert "holds a run of other settings: phase_steps was 500, now 600" in stderr
+    assert "holds a run of other settings: phase_steps was 200, now 300" in stderr
     whole = tmp_path / "whole"
-    command = [
-        "train", "tests.faulty:Faulty-v0", "--steps", "1500", "--phase-steps", "500",
-        "--evaluation-steps", "20", "--learning-starts", "80", "--hidden", "8", "--loggers",
-        "--out", str(whole),
-    ]  # fmt: skip
-    assert main(command) == 0
+    assert main([*TRAIN, "--phase-steps", "200", "--out", str(whole)]) == 0
     assert metrics(cell) == metrics(whole)
     capsys.readouterr()
     assert main(["table", str(out), "--format", "csv"]) == 0
     header, row = capsys.readouterr().out.splitlines()
     assert header.startswith("environment,agent,seeds,steps,evaluations,mean,mean_low,mean_high")
-    assert row.split(",")[:4] == ["tests.faulty:Faulty-v0", "one", "2", "1500"]
+    assert row.split(",")[:4] == ["tests.faulty:Faulty-v0", "one", "2", "900"]
 
 
 @pytest.mark.parametrize(
@@ -235,6 +256,8 @@ def test_cells_are_retried_a_bounded_number_of_times(tmp_path, monkeypatch):
     assert [job.state for job in again.jobs] == ["done", "waiting", "done"]
     (tmp_path / cells[2].name / "metrics.jsonl").unlink()
     assert Sweep(cells, tmp_path, Clockwork({}), retries=0).jobs[2].state == "waiting"
+    (tmp_path / cells[0].name / "progress.json").unlink()
+    assert Sweep(cells, tmp_path, Clockwork({}), retries=0).jobs[0].state == "waiting"
 
 
 def test_a_damaged_run_fails_alone(tmp_path, monkeypatch, capsys):
@@ -257,28 +280,19 @@ def test_a_damaged_run_fails_alone(tmp_path, monkeypatch, capsys):
     assert (damaged / "config.json").read_text() == '{"steps": Infinity}'
 
 
-def test_a_run_elsewhere_is_the_run_here(tmp_path, monkeypatch):
+def test_a_run_elsewhere_is_the_run_here(tmp_path, monkeypatch, capsys):
     pytest.importorskip("fsspec")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     there = tmp_path / "there" / "run"
-
-    def start(out):
-        command = [
-            sys.executable, "-m", "hyperaction", "train", "tests.faulty:Faulty-v0", "--steps",
-            "1500", "--phase-steps", "300", "--evaluation-steps", "20", "--learning-starts", "80",
-            "--hidden", "8", "--loggers", "--out", str(out),
-        ]  # fmt: skip
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    process = start(f"file://{there}")
+    args = [*TRAIN, "--phase-steps", "200", "--out"]
+    process = start([*args, f"file://{there}"])
     wait_for(lambda: (there / "checkpoints" / "checkpoint-000002.json").exists(), process)
     process.kill()
     finish(process)
-    subprocess.run(["rm", "-r", str(tmp_path / "cache")], check=True)
-    code, stdout, stderr = finish(start(f"file://{there}"))
-    assert code == 0, stderr
-    assert "resuming from step" in stdout
-    assert finish(start(tmp_path / "plain"))[0] == 0
+    shutil.rmtree(tmp_path / "cache")
+    assert main([*args, f"file://{there}"]) == 0
+    assert "resuming from step" in capsys.readouterr().out
+    assert main([*args, str(tmp_path / "plain")]) == 0
     assert metrics(there) == metrics(tmp_path / "plain")
     names = {file.name for file in (tmp_path / "plain" / "checkpoints").iterdir()}
     assert {file.name for file in (there / "checkpoints").iterdir()} == names

@@ -19,12 +19,13 @@ SMALL = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("agent", ["dqn", "hgqn", "rainbow", "hg-rainbow"])
+# The fourth, hg-rainbow, learns the games below that are killed.
+@pytest.mark.parametrize("agent", ["dqn", "hgqn", "rainbow"])
 def test_every_agent_of_the_paper_learns_some_steps(agent, tmp_path, capsys):
     out = tmp_path / "run"
     args = [
-        "train", "ALE/BankHeist-v5", "--agent", agent, *SMALL, "--steps", "300", "--phase-steps",
-        "200", "--max-episode-steps", "150", "--out", str(out),
+        "train", "ALE/BankHeist-v5", "--agent", agent, *SMALL, "--steps", "200", "--phase-steps",
+        "150", "--max-episode-steps", "150", "--out", str(out),
     ]  # fmt: skip
     if agent == "hgqn":
         args += ["--mixer", "universal", "--rank", "2"]
@@ -58,7 +59,7 @@ def test_learning_rewards_are_clipped_and_reported_ones_are_not():
     assert rewards.sum() < sum(episode.total for episode in ended)
 
 
-@pytest.mark.parametrize(("num_envs", "times"), [("1", 2), ("2", 1)])
+@pytest.mark.parametrize(("num_envs", "times"), [("1", 1), ("2", 1)])
 def test_a_game_that_is_killed_is_the_game_that_never_stopped(
     num_envs, times, tmp_path, monkeypatch
 ):
@@ -70,6 +71,7 @@ def test_a_game_that_is_killed_is_the_game_that_never_stopped(
     train_in(tmp_path / "whole", config)
     whole = metrics(tmp_path / "whole")
     assert len(whole) == 2
+    assert all(np.isfinite(row["loss"]) for row in whole)
     moments = np.random.default_rng(0).choice(len(killer.seen), times, replace=False)
     for number, moment in enumerate(moments):
         killer.left = int(moment)

@@ -31,6 +31,7 @@ from hyperaction.runs.checkpoints import Checkpoints
 from hyperaction.training.checkpoint import TrainerCheckpoints
 from hyperaction.training.config import parse_train
 from hyperaction.training.trainer import Trainer
+from tests.examples import examples
 from tests.agents.test_restructure import all_values, network_for
 from tests.training.envs import TINY, Aiming, Counting
 
@@ -86,7 +87,7 @@ def test_grids_are_nested_and_the_last_is_all():
     np.testing.assert_allclose(matrix @ [10.0, 0, 20.0, 0, 0], [10, 15, 20, 10, 0])
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(4))
 @given(st.sampled_from([1, 2, 3]), st.sampled_from(["sum", "mean"]), st.integers(0, 5))
 def test_growth_keeps_values_on_the_grid_and_the_best_of_them(rank, mixer, seed):
     hypergraph = Hypergraph.complete((5, 5, 5), rank)

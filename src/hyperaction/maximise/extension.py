@@ -98,20 +98,17 @@ class _Built:
 
     def __init__(self, base: Hypergraph, constraints: Constraints) -> None:
         self.sizes = list(base.sizes)
-        self.edges: dict[Scope, list[NDArray[np.int64]]] = {edge: [] for edge in base.edges}
+        self.edges: list[Scope] = list(base.edges)
         self.fixed: list[tuple[Scope, NDArray[np.bool_]]] = list(constraints.fixed_tables)
         self.counters: list[tuple[Cardinality, list[int]]] = []
         for counted in constraints.cardinalities:
             self._count(counted)
         for scope in (*constraints.scopes, *(scope for scope, _ in self.fixed)):
-            if not any(set(scope) <= set(edge) for edge in self.edges):
-                self.edges[scope] = []
+            if not self._holding(scope):
+                self.edges.append(scope)
         self.hypergraph = Hypergraph(self.sizes, self.edges)
-        for scope, start in constraints.starts.items():
-            for edge in self._holding(scope):
-                self.edges[edge].append(start + self._places(scope, edge))
-        self.sources = self._sources(constraints.num_entries)
-        self.always = np.concatenate([np.ones(size, bool) for size in self.hypergraph.table_sizes])
+        self.constraints = constraints
+        self.always = np.ones(self.hypergraph.num_outputs, bool)
         parts = dict(zip(self.hypergraph.edges, self.hypergraph.slices, strict=True))
         for scope, table in self.fixed:
             for edge in self._holding(scope):
@@ -120,21 +117,26 @@ class _Built:
     def _holding(self, scope: Scope) -> list[Scope]:
         return [edge for edge in self.edges if set(scope) <= set(edge)]
 
-    def _places(self, scope: Scope, edge: Scope) -> NDArray[np.int64]:
+    def _places(self, scope: Scope, edge: Scope) -> NDArray[np.int32]:
         """The entry of the scope's table that each entry of an edge's table goes with."""
-        grid = np.indices([self.sizes[v] for v in edge]).reshape(len(edge), -1)
-        own = tuple(grid[edge.index(vertex)] for vertex in scope)
-        return np.ravel_multi_index(own, [self.sizes[v] for v in scope]).astype(np.int64)
+        places, stride = np.zeros((1,) * len(edge), np.int32), 1
+        for vertex in reversed(scope):
+            shape = [self.sizes[v] if v == vertex else 1 for v in edge]
+            places = places + stride * np.arange(self.sizes[vertex], dtype=np.int32).reshape(shape)
+            stride *= self.sizes[vertex]
+        return np.broadcast_to(places, [self.sizes[v] for v in edge]).reshape(-1)
 
-    def _sources(self, num_entries: int) -> NDArray[np.int32]:
+    @cached_property
+    def sources(self) -> NDArray[np.int32]:
         """Each entry's places in a mask, `[num_outputs, most]`; past its end where it has fewer."""
-        most = max(map(len, self.edges.values()))
-        rows = []
-        for edge, size in zip(self.edges, self.hypergraph.table_sizes, strict=True):
-            places = self.edges[edge]
-            places = places + [np.full(size, num_entries)] * (most - len(places))
-            rows.append(np.stack(places, axis=-1))
-        return np.concatenate(rows).astype(np.int32)
+        starts = self.constraints.starts
+        held = [[scope for scope in starts if set(scope) <= set(edge)] for edge in self.edges]
+        shape = self.hypergraph.num_outputs, max(map(len, held))
+        sources = np.full(shape, self.constraints.num_entries, np.int32)
+        for edge, scopes, part in zip(self.edges, held, self.hypergraph.slices, strict=True):
+            for number, scope in enumerate(scopes):
+                sources[part, number] = starts[scope] + self._places(scope, edge)
+        return sources
 
     def _count(self, counted: Cardinality) -> None:
         """Carries a counter from vertex to vertex, and limits what it ends at."""
@@ -159,7 +161,8 @@ class _Built:
     def _add(self, vertices: tuple[int, ...], table: NDArray[np.bool_]) -> None:
         order = np.argsort(vertices)
         edge = tuple(int(vertices[i]) for i in order)
-        self.edges.setdefault(edge, [])
+        if edge not in self.edges:
+            self.edges.append(edge)
         self.fixed.append((edge, table.transpose(order)))
 
 

@@ -38,7 +38,7 @@ def load_reward_rms(file: Path) -> NDArray[np.float32]:
 
 def _load(file: Path, name: str) -> NDArray[np.float32]:
     try:
-        with np.load(file, allow_pickle=False) as data:
+        with file.open("rb") as handle, np.load(handle, allow_pickle=False) as data:
             return data[name]
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"{file} is damaged ({error}); delete it to train it again") from None
