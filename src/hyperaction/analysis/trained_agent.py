@@ -21,7 +21,6 @@ from hyperaction.runs.files import read_about
 from hyperaction.runs.reader import CONFIG
 from hyperaction.training.config import own_parts, run_config
 
-
 BY_REFERENCE = ("network", "mixer")
 """Parts that may be the user's own, as module:Class."""
 
