@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("shared_programs")
 
 SPACES = [
     spaces.MultiDiscrete([2, 3]),
-    spaces.MultiDiscrete([[2, 3], [2, 2]]),
+    spaces.MultiDiscrete(np.array([[2, 3], [2, 2]])),
     spaces.MultiBinary(3),
     spaces.Discrete(6, start=2),
     spaces.Box(np.array([-1.0, 0.0]), np.array([1.0, 3.0]), dtype=np.float64),
@@ -38,7 +38,9 @@ def test_sub_actions_are_read_back_from_the_environments_actions(space):
 class Named(Counting):
     """Its actions are a `Dict`."""
 
-    action_space = spaces.Dict({"left": spaces.Discrete(2), "right": spaces.Discrete(2)})
+    action_space = spaces.Dict(  # type: ignore[assignment]
+        {"left": spaces.Discrete(2), "right": spaces.Discrete(2)}
+    )
 
 
 def test_values_are_given_for_actions_as_the_environment_takes_them():

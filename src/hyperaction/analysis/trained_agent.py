@@ -22,6 +22,9 @@ from hyperaction.runs.files import read_about
 from hyperaction.runs.reader import CONFIG, read_config
 from hyperaction.training.config import own_parts, run_config
 
+BY_REFERENCE = ("network", "mixer")
+"""Parts that may be the user's own, as module:Class."""
+
 
 class MakeEnv(Protocol):
     """Makes the environment of a run."""
@@ -100,12 +103,12 @@ def env_of(config: Mapping[str, Any], env: str = "", trust: bool = False) -> str
     return name
 
 
-def _own(settings: Any, trust: bool, given: Mapping[str, str]) -> dict[str, str]:
+def _own(settings: Any, trust: bool, given: Mapping[str, str]) -> dict[str, Any]:
     """The parts of the user's own: those that were typed, and those that the settings name."""
-    own = {name: reference for name, reference in given.items() if reference}
+    own: dict[str, Any] = {name: reference for name, reference in given.items() if reference}
     for name, stored in own_parts(settings if isinstance(settings, dict) else {}).items():
         reference = stored.get("is")
-        if name in own or not is_reference(reference):
+        if name in own or name not in BY_REFERENCE or not is_reference(reference):
             continue
         if not trust:
             raise SettingError(
