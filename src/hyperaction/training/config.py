@@ -36,7 +36,7 @@ from hyperaction.constraints import NoAction, parsed
 from hyperaction.envs.bins import as_options
 from hyperaction.envs.ids import game_of, is_robot
 from hyperaction.errors import SettingError, unknown
-from hyperaction.runs.loggers import LOGGERS
+from hyperaction.runs.loggers import DEFAULT, LOGGERS, check_installed
 from hyperaction.runs.reader import CONFIG, read_config
 from hyperaction.runs.schema import UnreadableError
 
@@ -85,7 +85,9 @@ class TrainConfig:
     """The directory for the run."""
     fresh: bool = False
     """Move a run that is in the directory aside, and start over."""
-    loggers: tuple[str, ...] = tuple(LOGGERS)
+    loggers: tuple[str, ...] = field(
+        default=DEFAULT, metadata={"names": "hyperaction.runs.loggers.__init__:LOGGERS"}
+    )
     """Where metrics go besides metrics.jsonl; without a name, nowhere else."""
     env_timeout: float = 600.0
     """Seconds that a step or reset of the environment may take before the run stops; 0: any."""
@@ -122,6 +124,7 @@ class TrainConfig:
         for name in self.loggers:
             if name not in LOGGERS:
                 raise SettingError(f"`loggers`: {unknown('logger', name, LOGGERS)}")
+            check_installed(name)
         if self.roms and not game_of(self.env):
             raise SettingError(f"`roms` is for games of ALE/, not {self.env}")
         if self.roms and self.num_envs > 1:
