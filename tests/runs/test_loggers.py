@@ -3,6 +3,7 @@
 import csv
 import socket
 import threading
+import time
 from contextlib import suppress
 
 import pytest
@@ -252,23 +253,33 @@ def test_wandb_has_each_metric_of_a_resumed_run_once(tmp_path, monkeypatch):
 
 
 def wandb_history(out):
-    """What W&B's files hold, which `wandb sync` uploads: records of LevelDB's log format."""
-    from wandb.proto.wandb_internal_pb2 import Record
-
+    """What W&B's files hold, which `wandb sync` uploads."""
     logged = []
-    for file in sorted(out.rglob("*.wandb")):
-        data = file.read_bytes()[7:]
-        while data:
-            length = int.from_bytes(data[4:6], "little")
-            record, data = Record.FromString(data[7 : 7 + length]), data[7 + length :]
+    for file in sorted(out.glob("wandb/offline-*/*.wandb")):
+        until = time.monotonic() + 30
+        while not any(record.HasField("exit") for record in wandb_records(file)):
+            assert time.monotonic() < until  # Its own process may write after `finish` returned.
+            time.sleep(0.05)
+        for record in wandb_records(file):
             step = record.history.step.num
             items = [(item.nested_key[0], item.value_json) for item in record.history.item]
             logged += [(step, name, float(json)) for name, json in items if name[0] != "_"]
     return logged
 
 
+def wandb_records(file):
+    """Records in LevelDB's log format, up to one that is being written."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    records, data = [], file.read_bytes()[7:]
+    while len(data) >= 7 and len(data) >= (end := 7 + int.from_bytes(data[4:6], "little")):
+        records.append(Record.FromString(data[7:end]))
+        data = data[end:]
+    return records
+
+
 def test_a_logger_whose_package_is_missing_is_refused_with_what_to_install(monkeypatch):
     monkeypatch.setattr(loggers, "find_spec", lambda name: None)
-    with pytest.raises(SettingError, match=r"`loggers` wandb needs wandb: pip install 'hyper"):
+    with pytest.raises(SettingError, match=r"loggers wandb needs wandb: pip install 'hyper"):
         check_installed("wandb")
     check_installed("csv")

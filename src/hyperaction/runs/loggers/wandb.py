@@ -12,6 +12,15 @@ from hyperaction.runs.reader import read_json
 from hyperaction.runs.schema import COUNT, TEXT, TEXTS, UnreadableError, check
 
 LOGGED = "wandb-logged.json"
+QUIET: dict[str, Any] = {
+    "silent": True,
+    "console": "off",
+    "disable_git": True,
+    "disable_code": True,
+    "x_disable_stats": True,
+}
+"""It neither prints, nor stores what is printed, the user's code, or how busy the machine is."""
+
 SCHEMA = {"id": TEXT, "step": COUNT, "names": TEXTS}
 
 
@@ -38,10 +47,7 @@ class WandB:
             dir=out,
             resume="allow",
             mode=None if "WANDB_MODE" in os.environ or wandb.api.api_key else "offline",
-            # It neither prints, nor stores what is printed or the user's code.
-            settings=wandb.Settings(
-                silent=True, console="off", disable_git=True, disable_code=True
-            ),
+            settings=wandb.Settings(**QUIET),
         )
 
     def log(self, metrics: dict[str, float], step: int) -> None:
