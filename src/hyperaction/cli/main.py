@@ -30,6 +30,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "train": Command("train", "Train an agent on a Gymnasium environment.", "Train"),
     "sweep": Command("sweep", "Run a grid of environments, agents and seeds.", "Train"),
+    "tune": Command("tune", "Search for settings that learn better, with Optuna.", "Train"),
     "evaluate": Command("evaluate", "Play the trained agent of a run.", "Train"),
     "compare": Command("compare", "Compare runs with the published curves.", "Inspect"),
     "table": Command("table", "Summarise runs over seeds, per environment and overall.", "Inspect"),
