@@ -42,6 +42,7 @@ COMMANDS = {
         "report", "Write a page about runs: curves, tables, settings, videos.", "Share"
     ),
     "watch": Command("watch", "Serve that page live, to this machine only.", "Share"),
+    "export": Command("export", "Write an agent to share, for the Hugging Face hub.", "Share"),
     "bandits": Command(
         "bandits",
         "Compare action hypergraph networks with a table on bandits (section 4).",

@@ -36,20 +36,20 @@ def draw(study: optuna.Study, out: Path) -> Path:
 
 
 def _draw_history(axis: Any, found: list[Trial]) -> None:
-    done = [each for each in found if each.state == "done" and each.score is not None]
-    pruned = [each for each in found if each.state == "pruned" and each.score is not None]
-    for rows, style, label in ((done, "o", "trial"), (pruned, "x", "pruned")):
-        if rows:
-            x, y = [each.number for each in rows], [each.score for each in rows]
-            axis.plot(x, y, style, color="C0" if style == "o" else "0.6", label=label)
+    done, pruned = (
+        {t.number: t.score for t in found if t.state == state and t.score is not None}
+        for state in ("done", "pruned")
+    )
+    for scores, style, colour, label in (
+        (done, "o", "C0", "trial"), (pruned, "x", "0.6", "pruned"),
+    ):  # fmt: skip
+        if scores:
+            axis.plot(list(scores), list(scores.values()), style, color=colour, label=label)
     if done:
-        best = np.maximum.accumulate([each.score for each in done])
-        axis.step(
-            [each.number for each in done], best, where="post", color="C1", label="best so far"
-        )
-    for each in done:
-        if each.number == 0:
-            axis.axhline(each.score, color="0.4", linestyle=":", label="preset unchanged")
+        best = np.maximum.accumulate(list(done.values()))
+        axis.step(list(done), best, where="post", color="C1", label="best so far")
+    if 0 in done:
+        axis.axhline(done[0], color="0.4", linestyle=":", label="preset unchanged")
     axis.set_xlabel("trial")
     axis.set_ylabel("score")
     axis.legend(fontsize=7, framealpha=0.7, edgecolor="none")

@@ -20,6 +20,11 @@ from hyperaction.runs.loggers.tensorboard import TensorBoard
 from hyperaction.runs.loggers.trackio import Trackio
 from hyperaction.runs.loggers.wandb import WandB
 
+__all__ = [
+    "Background", "Logger", "LOGGERS", "by_kind", "check_installed",
+    "CSV", "TensorBoard", "Trackio", "WandB",
+]  # fmt: skip
+
 
 class Logger(Protocol):
     """Where metrics go."""
