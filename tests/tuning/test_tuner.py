@@ -110,6 +110,14 @@ def test_the_first_trial_is_the_preset_unchanged_and_the_best_is_found(tmp_path)
     assert len(lines) == 13
 
 
+def test_the_figure_shows_which_setting_decides_the_score(tmp_path):
+    figures = pytest.importorskip("hyperaction.tuning.figure")
+    study = tune(tmp_path, Scripted(by_n_step), count=12, prune=False)
+    importances = figures._importances(study)
+    assert max(importances, key=importances.get) == "n_step"
+    assert figures.draw(study, tmp_path).stat().st_size > 1_000
+
+
 def test_trials_that_are_worse_than_the_median_are_stopped_and_the_baseline_never_is(tmp_path):
     def worsens(cell, step):
         return -float(cell.agent.removeprefix("trial-")) if cell.agent != "trial-000" else -1e6

@@ -50,6 +50,7 @@ def _draw_history(axis: Any, found: list[Trial]) -> None:
         axis.step(list(done), best, where="post", color="C1", label="best so far")
     if 0 in done:
         axis.axhline(done[0], color="0.4", linestyle=":", label="preset unchanged")
+    axis.xaxis.get_major_locator().set_params(integer=True)
     axis.set_xlabel("trial")
     axis.set_ylabel("score")
     axis.legend(fontsize=7, framealpha=0.7, edgecolor="none")
