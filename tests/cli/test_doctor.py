@@ -30,7 +30,9 @@ def test_json_has_the_same_for_programs(capsys, monkeypatch, tmp_path):
     assert found["cache"]["directory"] == str(tmp_path / "hyperaction" / "compiled")
     assert found["cache"]["programs"] == 0
     domains = {"physical", "mujoco", "atari", "jumanji", "rddl", "pettingzoo", "dmc"}
-    assert set(found["extras"]) == domains | {"report", "ray", "peers", "torch"}
+    assert set(found["extras"]) == domains | {
+        "report", "ray", "tune", "wandb", "trackio", "hub", "peers", "torch",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

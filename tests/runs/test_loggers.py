@@ -1,13 +1,25 @@
-"""Loggers never stop training, whatever they do."""
+"""Loggers never stop training, whatever they do; resumed runs log nothing twice."""
 
+import csv
+import socket
 import threading
+import time
 from contextlib import suppress
 
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
+from hyperaction.errors import SettingError
 from hyperaction.runs import Run, loggers
-from hyperaction.runs.loggers import LOGGERS, MAX_WAITING, Background, TensorBoard
+from hyperaction.runs.loggers import (
+    CSV,
+    MAX_WAITING,
+    Background,
+    TensorBoard,
+    Trackio,
+    WandB,
+    check_installed,
+)  # fmt: skip
 
 
 class Good:
@@ -85,11 +97,11 @@ def test_a_logger_that_hangs_is_given_up(monkeypatch, waiting):
 
 
 def test_nothing_is_made_before_there_is_something_to_log(tmp_path):
-    with Run(tmp_path, {}, loggers=list(LOGGERS)) as run:
+    with Run(tmp_path, {}, loggers=["tensorboard", "csv"]) as run:
         run.resume()
-        assert not list(tmp_path.glob("events*"))
+        assert not [*tmp_path.glob("events*"), *tmp_path.glob("*.csv")]
         run.log("eval", {"step": 7, "return": 2.5})
-    assert len(list(tmp_path.glob("events*"))) == 1
+    assert len([*tmp_path.glob("events*"), *tmp_path.glob("*.csv")]) == 2
 
 
 def events(out):
@@ -136,3 +148,138 @@ def test_a_full_disk_is_tensorboards_own_problem(tmp_path, capfd):
     assert "No space left on device" in messages[0]
     assert capfd.readouterr() == ("", "")
     assert set(threading.enumerate()) <= threads
+
+
+SESSIONS = [
+    (0, [("train", 10, 1.0), ("eval", 10, 2.0), ("train", 20, 3.0), ("eval", 20, 4.0)]),
+    # Killed there; the checkpoint is at step 10, after its evaluation.
+    (10, [("train", 20, 3.0), ("eval", 20, 4.0), ("train", 30, 5.0)]),
+    # Killed between the two metrics of a step.
+    (
+        10,
+        [
+            ("train", 20, 3.0),
+            ("eval", 20, 4.0),
+            ("train", 30, 5.0),
+            ("eval", 30, 6.0),
+            ("eval/extra", 30, 7.0),
+        ],
+    ),
+]
+WANTED = {
+    10: {"train": 1.0, "eval": 2.0},
+    20: {"train": 3.0, "eval": 4.0},
+    30: {"train": 5.0, "eval": 6.0, "eval/extra": 7.0},
+}
+
+
+def play_sessions(kind, out):
+    for step, rows in SESSIONS:
+        logger = kind(out, step)
+        for name, at, value in rows:
+            logger.log({name: value}, at)
+        logger.close()
+
+
+def test_a_csv_has_each_step_of_a_resumed_run_once(tmp_path):
+    play_sessions(CSV, tmp_path)
+    with (tmp_path / "metrics.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    found = {
+        int(row.pop("step")): {name: float(value) for name, value in row.items() if value}
+        for row in rows
+    }
+    assert (found, len(rows)) == (WANTED, 3)
+
+
+def test_a_row_of_a_csv_that_was_cut_short_is_written_again(tmp_path):
+    file = tmp_path / "metrics.csv"
+    file.write_text("step,a\n5,1.0\n10,2.0\n1")
+    CSV(tmp_path, 10).log({"a": 3.0, "b": 4.0}, 15)
+    assert file.read_text() == "step,a,b\n5,1.0,\n10,2.0,\n1,,\n15,3.0,4.0\n"
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    """Fails where something connects to another machine."""
+    connect = socket.socket.connect
+
+    def local(self, address):
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            assert address[0] in ("127.0.0.1", "::1", "localhost"), address
+        return connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", local)
+
+
+@pytest.mark.usefixtures("no_network")
+def test_trackio_has_each_metric_of_a_resumed_run_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))  # It is read at the import.
+    pytest.importorskip("trackio")
+    from trackio.sqlite_storage import SQLiteStorage
+
+    monkeypatch.setenv("TRACKIO_PROJECT", "project")
+    with Run(
+        tmp_path / "run", {"agent": "hgqn", "env": "E-v0", "seed": 0, "steps": 1, "settings": {}}
+    ):
+        play_sessions(Trackio, tmp_path / "run")
+    (name,) = SQLiteStorage.get_runs("project")
+    assert name.startswith("hgqn E-v0 ")
+    logged = [
+        (row["step"], metric, value)
+        for row in SQLiteStorage.get_logs("project", name)
+        for metric, value in row.items()
+        if metric not in ("step", "timestamp")
+    ]
+    wanted = [
+        (step, metric, value) for step, row in WANTED.items() for metric, value in row.items()
+    ]
+    assert sorted(logged) == sorted(wanted)
+
+
+@pytest.mark.usefixtures("no_network")
+def test_wandb_has_each_metric_of_a_resumed_run_once(tmp_path, monkeypatch):
+    pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setattr(f"{__name__}.SESSIONS", SESSIONS[::2])  # Each starts a process.
+    play_sessions(WandB, tmp_path)
+    logged = wandb_history(tmp_path)
+    wanted = [
+        (step, metric, value) for step, row in WANTED.items() for metric, value in row.items()
+    ]
+    assert sorted(logged) == sorted(wanted)
+    ids = {file.name.removeprefix("run-") for file in tmp_path.rglob("*.wandb")}
+    assert len(ids) == 1
+
+
+def wandb_history(out):
+    """What W&B's files hold, which `wandb sync` uploads."""
+    logged = []
+    for file in sorted(out.glob("wandb/offline-*/*.wandb")):
+        until = time.monotonic() + 30
+        while not any(record.HasField("exit") for record in wandb_records(file)):
+            assert time.monotonic() < until  # Its own process may write after `finish` returned.
+            time.sleep(0.05)
+        for record in wandb_records(file):
+            step = record.history.step.num
+            items = [(item.nested_key[0], item.value_json) for item in record.history.item]
+            logged += [(step, name, float(json)) for name, json in items if name[0] != "_"]
+    return logged
+
+
+def wandb_records(file):
+    """Records in LevelDB's log format, up to one that is being written."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    records, data = [], file.read_bytes()[7:]
+    while len(data) >= 7 and len(data) >= (end := 7 + int.from_bytes(data[4:6], "little")):
+        records.append(Record.FromString(data[7:end]))
+        data = data[end:]
+    return records
+
+
+def test_a_logger_whose_package_is_missing_is_refused_with_what_to_install(monkeypatch):
+    monkeypatch.setattr(loggers, "find_spec", lambda name: None)
+    with pytest.raises(SettingError, match=r"loggers wandb needs wandb: pip install 'hyper"):
+        check_installed("wandb")
+    check_installed("csv")

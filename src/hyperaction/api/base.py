@@ -46,6 +46,7 @@ from hyperaction.training.config import RUNS, default_preset
 from hyperaction.training.env_edges import with_env_edges
 from hyperaction.training.episodes import Episode
 from hyperaction.training.evaluator import Evaluator
+from hyperaction.training.hub import hub_folder
 from hyperaction.training.interface import Interface, action_space, environments
 from hyperaction.training.trainer import Trainer
 
@@ -363,6 +364,27 @@ class BaseAgent(Policy):
         assert agent.trainer is not None
         agent.trainer.continue_from(filled(agent.state, file.arrays), file.step)
         return agent
+
+    @classmethod
+    def from_hub(
+        cls,
+        source: str | Path,
+        env: AnyEnv | None = None,
+        *,
+        revision: str | None = None,
+        seed: int = 0,
+        **parts: Any,
+    ) -> Self:
+        """The agent of a folder that `hyperaction export` wrote, or of a repository of the hub.
+
+        Args:
+            source: The folder, or a repository's name, such as `"user/name"`.
+            env: The environment to learn in.
+            revision: A branch, tag or commit of the repository.
+            seed: Where all random numbers come from.
+            parts: Parts of your own that the agent was made with, as in `load`.
+        """
+        return cls.load(hub_folder(source, revision), env, seed=seed, **parts)
 
     def _restore(self, file: AgentFile) -> None:
         self.config, self.interface = file.config, _interface_of(file)

@@ -33,6 +33,7 @@ COMMANDS = {
     "baseline": Command(
         "baseline", "Run what agents are compared with: random, constant, PPO.", "Train"
     ),
+    "tune": Command("tune", "Search for settings that learn better, with Optuna.", "Train"),
     "evaluate": Command("evaluate", "Play the trained agent of a run.", "Train"),
     "compare": Command("compare", "Compare runs with the published curves.", "Inspect"),
     "table": Command("table", "Summarise runs over seeds, per environment and overall.", "Inspect"),
@@ -44,6 +45,7 @@ COMMANDS = {
         "report", "Write a page about runs: curves, tables, settings, videos.", "Share"
     ),
     "watch": Command("watch", "Serve that page live, to this machine only.", "Share"),
+    "export": Command("export", "Write an agent to share, for the Hugging Face hub.", "Share"),
     "bandits": Command(
         "bandits",
         "Compare action hypergraph networks with a table on bandits (section 4).",

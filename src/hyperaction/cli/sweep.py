@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import Annotated
 
-from rich.live import Live
-
 from hyperaction.arguments import Positional, parse
 from hyperaction.cli.console import Console
-from hyperaction.cli.terminal import STOPPED, UserError, need
-from hyperaction.errors import SettingError, check_ranges
+from hyperaction.cli.terminal import STOPPED, UserError
+from hyperaction.cli.workers import STOPPING, WorkerOptions, make_workers, shown
+from hyperaction.errors import check_ranges
 from hyperaction.runs.lock import locked
 from hyperaction.runs.remote import here
 from hyperaction.sweeps import display
 from hyperaction.sweeps import grid as grids
-from hyperaction.sweeps.local import Local
-from hyperaction.sweeps.scheduler import Sweep, Workers
+from hyperaction.sweeps.scheduler import Sweep
 from hyperaction.training.interrupts import stoppable
-from hyperaction.training.memory import BESIDES, gigabytes, runs_that_fit
-
-STOPPING = "asking all runs to save, which may take a minute; press Ctrl-C again to stop now"
 
 
 @dataclass(frozen=True)
-class SweepOptions:
+class SweepOptions(WorkerOptions):
     """Run a grid of environments, agents and seeds; rerun the same command to resume."""
 
     grid: Annotated[str, Positional("GRID")]
@@ -43,17 +38,10 @@ class SweepOptions:
     """A directory with cartridges of Atari games, instead of those that come with ale-py."""
     seeds: int = 0
     """Only the first so many seeds of the grid; 0 is all."""
-    workers: int = 0
-    """Runs at once; 0 is one per core."""
-    retries: int = 2
-    """How often a run that died is resumed from its checkpoint."""
-    ray: str = ""
-    """Run on a Ray cluster: its address, auto to join one, local to start one on this machine."""
 
     def __post_init__(self) -> None:
-        check_ranges(self, **dict.fromkeys(("steps", "seeds", "workers", "retries"), (0, inf)))
-        if self.ray and self.workers:
-            raise SettingError("`workers` is for this machine; on Ray the cluster decides")
+        super().__post_init__()
+        check_ranges(self, **dict.fromkeys(("steps", "seeds"), (0, inf)))
 
 
 def main(args: Sequence[str]) -> None:
@@ -67,12 +55,12 @@ def main(args: Sequence[str]) -> None:
     console = Console()
     with ExitStack() as stack:
         stack.enter_context(locked(here(options.out)))
-        workers = _workers(options, replay_bytes, stack, console)
+        workers = make_workers(options, replay_bytes, stack, console)
         sweep = Sweep(cells, options.out, workers, options.retries)
         for cell, reason in damaged.items():
             sweep.fail(cell, reason)
         is_stopping = stack.enter_context(stoppable(lambda: console.print(STOPPING)))
-        killed = sweep.run(_shown(console, stack), is_stopping)
+        killed = sweep.run(shown(console, stack), is_stopping)
     if killed:
         names = ", ".join(cell.name for cell in killed)
         raise UserError(f"stopped; these resume from their last checkpoint: {names}", code=STOPPED)
@@ -83,37 +71,3 @@ def main(args: Sequence[str]) -> None:
     console.print(f"Summarise: hyperaction table {options.out}", soft_wrap=True)
     if failed := sweep.in_state("failed"):
         raise UserError(f"{len(failed)} runs failed, see above", code=1)
-
-
-def _workers(
-    options: SweepOptions, replay_bytes: int, stack: ExitStack, console: Console
-) -> Workers:
-    """A Ray cluster, or as many processes on this machine as its memory allows."""
-    if options.ray:
-        need("ray", extra="ray")
-        from hyperaction.sweeps.ray import Cluster
-
-        return stack.enter_context(Cluster(options.ray, options.retries))
-    workers, fit = Local(options.workers), runs_that_fit(replay_bytes)
-    if fit is None or workers.count <= fit:
-        return workers
-    size = gigabytes(replay_bytes + BESIDES)
-    message = f"a run takes up to {size} of memory, so {fit or 'none'} can run at once"
-    if options.workers or not fit:
-        raise UserError(f"--workers {workers.count}: {message}")
-    console.print(message, highlight=False)
-    return Local(fit)
-
-
-def _shown(console: Console, stack: ExitStack) -> Callable[[Sweep], None]:
-    """Shows a live table on a terminal, and lines elsewhere."""
-    if not console.is_terminal:
-        log = display.ChangeLog(lambda line: console.print(line, highlight=False, soft_wrap=True))
-        return lambda sweep: log(sweep.jobs, sweep.seconds_left())
-    live = stack.enter_context(Live(console=console, auto_refresh=False))
-
-    def show(sweep: Sweep) -> None:
-        size = (console.width, console.height)
-        live.update(display.live_table(sweep.jobs, sweep.seconds_left(), *size), refresh=True)
-
-    return show

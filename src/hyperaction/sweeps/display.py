@@ -12,7 +12,14 @@ from rich.text import Text
 
 from hyperaction.sweeps.scheduler import Job
 
-STYLES = {"running": "", "queued": "dim", "waiting": "dim", "failed": "red", "done": "green"}
+STYLES = {
+    "running": "",
+    "queued": "dim",
+    "waiting": "dim",
+    "failed": "red",
+    "done": "green",
+    "stopped": "dim",
+}
 
 NARROW = 70
 """Terminals with fewer columns than this show only the most important ones of the table."""
@@ -20,7 +27,7 @@ NARROW = 70
 
 def live_table(jobs: Sequence[Job], seconds_left: float | None, width: int, height: int) -> Group:
     """Running and failed runs, then as many others as fit."""
-    order = {"running": 0, "failed": 1, "done": 2, "queued": 3, "waiting": 4}
+    order = {"running": 0, "failed": 1, "done": 2, "queued": 3, "waiting": 4, "stopped": 5}
     shown = sorted(jobs, key=lambda job: order[job.state])[: max(1, height - 8)]
     table = Table(expand=True)
     table.add_column("run", overflow="ellipsis", no_wrap=True, ratio=1)
@@ -91,6 +98,8 @@ class ChangeLog:
                 last = progress.last_return
                 result = "" if last is None else f", return {last:,.1f}"
                 self._print(f"{name}: done{result} ({totals(jobs, seconds_left)})")
+            elif job.state == "stopped":
+                self._print(f"{name}: stopped early at step {progress.step:,}")
             elif job.attempts and job.state != "queued":
                 retry = "" if job.state == "failed" else ", will be retried"
                 self._print(f"{name}: died{retry}: {job.reason}")

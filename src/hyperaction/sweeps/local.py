@@ -75,6 +75,12 @@ class Local:
                 del self._running[slot]
                 yield cell, _last_line(out / OUTPUT, process.returncode)
 
+    def stop_cell(self, cell: Cell) -> None:
+        """Asks the process of one cell to save and stop."""
+        for running, process, _ in self._running.values():
+            if running == cell:
+                process.send_signal(signal.SIGTERM)
+
     def stop(self) -> list[Cell]:
         """Asks all processes to save and stop; kills those that time out, and returns them."""
         killed = []

@@ -84,6 +84,12 @@ class Cluster:
         for reference in done:
             yield self._running.pop(reference), _message(reference)
 
+    def stop_cell(self, cell: Cell) -> None:
+        """Asks one cell to save and stop."""
+        for reference, running in self._running.items():
+            if running == cell:
+                ray.cancel(reference)
+
     def stop(self) -> list[Cell]:
         """Asks all cells to save and stop, and waits; returns those that time out."""
         if not self._running:

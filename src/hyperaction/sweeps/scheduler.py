@@ -12,8 +12,8 @@ from hyperaction.runs.progress import Progress, read_progress
 from hyperaction.runs.remote import url_of
 from hyperaction.sweeps.grid import Cell
 
-State = Literal["waiting", "queued", "running", "done", "failed"]
-"""A queued cell was handed to workers that have their own queue."""
+State = Literal["waiting", "queued", "running", "done", "failed", "stopped"]
+"""A queued cell was handed to workers that have their own queue; a stopped one is not resumed."""
 
 OPEN: tuple[State, ...] = ("waiting", "queued", "running")
 
@@ -44,6 +44,10 @@ class Workers(Protocol):
         """Cells that ended since the last call, each with its last message."""
         ...
 
+    def stop_cell(self, cell: Cell) -> None:
+        """Asks one cell to save and stop; it is among those that ended once it has."""
+        ...
+
     def stop(self) -> list[Cell]:
         """Asks all cells to save and stop, and waits; returns those that did not."""
         ...
@@ -62,6 +66,8 @@ class Job:
         self._read_at = -math.inf
         self.state: State = "waiting"
         self.attempts = 0
+        self.is_stopping = False
+        """Whether it was asked to stop, by itself."""
         self.reason = ""
         """Its last message when it died."""
         self.progress = Progress()
@@ -97,22 +103,31 @@ class Sweep:
     """
 
     def __init__(self, cells: Sequence[Cell], out: Path, workers: Workers, retries: int) -> None:
-        self.workers, self.retries = workers, retries
+        self.out, self.workers, self.retries = out, workers, retries
         self.jobs = [Job(cell, out) for cell in cells]
         self._by_cell = {job.cell: job for job in self.jobs}
 
-    def run(self, show: Callable[[Sweep], None], is_stopping: Callable[[], bool]) -> list[Cell]:
+    def run(
+        self,
+        show: Callable[[Sweep], None],
+        is_stopping: Callable[[], bool],
+        plan: Callable[[Sweep], None] = lambda sweep: None,
+    ) -> list[Cell]:
         """Runs all unfinished cells until they are done or it is asked to stop.
 
         Args:
             show: Is called regularly to show the state of the sweep.
             is_stopping: Whether to stop.
+            plan: Is called before cells are started; it may add some, or stop some.
 
         Returns:
             The cells that were killed because they did not save in time.
         """
         try:
-            while any(job.state in OPEN for job in self.jobs):
+            while True:
+                plan(self)
+                if not self.open_jobs():
+                    break
                 if is_stopping():
                     return self.workers.stop()
                 self._start()
@@ -123,6 +138,23 @@ class Sweep:
             self.workers.kill()
             raise
         return []
+
+    def add(self, cell: Cell) -> Job:
+        """Adds a cell that is to be run too."""
+        job = Job(cell, self.out)
+        self.jobs.append(job)
+        self._by_cell[cell] = job
+        return job
+
+    def stop(self, job: Job) -> None:
+        """Asks one cell to save and stop for good."""
+        if job.state in OPEN and not job.is_stopping:
+            job.is_stopping = True
+            self.workers.stop_cell(job.cell)
+
+    def open_jobs(self) -> list[Job]:
+        """The jobs that are not at their end."""
+        return [job for job in self.jobs if job.state in OPEN]
 
     def fail(self, cell: Cell, reason: str) -> None:
         """Leaves out a cell that cannot run."""
@@ -172,6 +204,9 @@ class Sweep:
             job.refresh(force=True)
             if job.is_complete:
                 job.state, job.reason = "done", ""
+                continue
+            if job.is_stopping:
+                job.state = "stopped"
                 continue
             job.reason = message
             job.state = "waiting" if job.attempts <= self.retries else "failed"

@@ -39,7 +39,7 @@ from hyperaction.envs.bins import as_options
 from hyperaction.envs.ids import game_of, is_robot
 from hyperaction.errors import SettingError, unknown
 from hyperaction.references import is_reference
-from hyperaction.runs.loggers import LOGGERS
+from hyperaction.runs.loggers import DEFAULT, LOGGERS, check_installed
 from hyperaction.runs.reader import CONFIG, read_config
 from hyperaction.runs.schema import UnreadableError
 
@@ -96,7 +96,10 @@ class TrainConfig:
     """Stop when so many evaluations in a row were no better than the best before; 0: never."""
     callback: tuple[str, ...] = ()
     """Callbacks of your own, as module:Class."""
-    loggers: tuple[str, ...] = tuple(LOGGERS)
+    loggers: tuple[str, ...] = field(
+        default=DEFAULT,
+        metadata={"names": "hyperaction.runs.loggers:LOGGERS", "by_reference": True},
+    )
     """Where metrics go besides metrics.jsonl; without a name, nowhere else; module:Class is one of
     your own."""
     env_timeout: float = 600.0
@@ -136,6 +139,7 @@ class TrainConfig:
         for name in self.loggers:
             if name not in LOGGERS and not is_reference(name):
                 raise SettingError(f"`loggers`: {unknown('logger', name, LOGGERS)}")
+            check_installed(name)
         for name in self.callback:
             if not is_reference(name):
                 raise SettingError(

@@ -1,21 +1,30 @@
 """Loggers: where a run's metrics go besides its own file.
 
 A logger is made with the run's directory and the step that it resumes from, and has `log` and
-`close`. To add one, write the class here and register it.
+`close`. To add one, write its class in a file here and register it.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
 from hyperaction.errors import SettingError, unknown
 from hyperaction.references import is_reference, load
+from hyperaction.runs.loggers.csv_file import CSV
+from hyperaction.runs.loggers.tensorboard import TensorBoard
+from hyperaction.runs.loggers.trackio import Trackio
+from hyperaction.runs.loggers.wandb import WandB
+
+__all__ = [
+    "Background", "Logger", "LOGGERS", "by_kind", "check_installed",
+    "CSV", "TensorBoard", "Trackio", "WandB",
+]  # fmt: skip
 
 
 class Logger(Protocol):
@@ -30,36 +39,24 @@ class Logger(Protocol):
         ...
 
 
-class TensorBoard:
-    """TensorBoard events, in the run's directory."""
+LOGGERS: dict[str, Callable[[Path, int], Logger]] = {
+    "tensorboard": TensorBoard,
+    "csv": CSV,
+    "wandb": WandB,
+    "trackio": Trackio,
+}
 
-    def __init__(self, out: Path, step: int) -> None:
-        from tensorboardX.event_file_writer import EventsWriter
-        from tensorboardX.proto.event_pb2 import Event, SessionLog
-        from tensorboardX.summary import scalar
+DEFAULT = ("tensorboard",)
+"""The loggers of a run that names none."""
 
-        # Not its SummaryWriter, which writes in a thread: if that dies, it prints why, and blocks.
-        self._writer = EventsWriter(str(out / "events"), f".{step}")
-        self._event, self._scalar = Event, scalar
-        if step:
-            # Events after the step are of a run that did not get as far as its next checkpoint.
-            begin = SessionLog(status=SessionLog.START)
-            self._writer.write_event(Event(step=step + 1, session_log=begin))
-
-    def log(self, metrics: dict[str, float], step: int) -> None:
-        """Adds a scalar for each."""
-        now = time.time()
-        for name, value in metrics.items():
-            summary = self._scalar(name, value)
-            self._writer.write_event(self._event(step=step, wall_time=now, summary=summary))
-        self._writer.flush()
-
-    def close(self) -> None:
-        """Writes what is left."""
-        self._writer.close()
+EXTRAS = ("wandb", "trackio")
+"""Loggers that need a package, which an extra of the same name has."""
 
 
-LOGGERS: dict[str, Callable[[Path, int], Logger]] = {"tensorboard": TensorBoard}
+def check_installed(name: str) -> None:
+    """Refuses a logger whose package is not there, before a run starts."""
+    if name in EXTRAS and find_spec(name) is None:
+        raise SettingError(f"`loggers` {name} needs {name}: pip install 'hyperaction[{name}]'")
 
 
 def logger_class(name: str) -> Callable[[Path, int], Logger]:
@@ -94,6 +91,8 @@ class Background:
         self._queue: queue.Queue[tuple[dict[str, float], int] | None] = queue.Queue(MAX_WAITING)
         self._error: BaseException | None = None
         self._is_given_up = False
+        self._close_timeout: float | None = None
+        """The logger's own, where it may take longer."""
         self._thread = threading.Thread(target=self._work, name=f"logger {name}", daemon=True)
         self._thread.start()
 
@@ -113,7 +112,7 @@ class Background:
             return
         with suppress(queue.Full):
             self._queue.put_nowait(None)
-        self._thread.join(CLOSE_TIMEOUT_S)
+        self._thread.join(self._close_timeout or CLOSE_TIMEOUT_S)
         self._check()
         if self._thread.is_alive():
             self._give_up("it hangs")
@@ -132,7 +131,9 @@ class Background:
         try:
             logger: Logger | None = None
             while (entry := self._queue.get()) is not None:
-                logger = logger or self._make()
+                if logger is None:
+                    logger = self._make()
+                    self._close_timeout = getattr(logger, "close_timeout_s", None)
                 logger.log(*entry)
             if logger is not None:
                 logger.close()

@@ -1,0 +1,1 @@
+"""Agents to share on the Hugging Face hub."""
