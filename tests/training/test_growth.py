@@ -31,8 +31,8 @@ from hyperaction.runs.checkpoints import Checkpoints
 from hyperaction.training.checkpoint import TrainerCheckpoints
 from hyperaction.training.config import parse_train
 from hyperaction.training.trainer import Trainer
-from tests.examples import examples
 from tests.agents.test_restructure import all_values, network_for
+from tests.examples import examples
 from tests.training.envs import TINY, Aiming, Counting
 
 pytestmark = pytest.mark.usefixtures("shared_programs")
