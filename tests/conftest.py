@@ -56,6 +56,16 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Workers take whole files in this order; with the longest first, they end at about the same time.
+LONGEST = ["test_ray", "test_sweeps", "test_bandits", "test_resume", "test_atari"]
+
+
+def pytest_collection_modifyitems(items):
+    """The longest files come first."""
+    first = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: first.get(item.path.stem, len(LONGEST)))
+
+
 @cache
 def _compiled(agent):
     from hyperaction.training.compiled import Compiled

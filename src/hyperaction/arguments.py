@@ -336,7 +336,8 @@ def keys_of(registry: str) -> tuple[str, ...]:
     spec = find_spec(package)  # Of an inner module, it would import the packages around it.
     assert spec is not None
     assert spec.origin is not None
-    file = Path(spec.origin).parent.joinpath(*inner).with_suffix(".py")
+    path = Path(spec.origin).parent.joinpath(*inner)
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     for statement in ast.parse(file.read_text(encoding="utf-8")).body:
         target = statement.target if isinstance(statement, ast.AnnAssign) else None
         if isinstance(target, ast.Name) and target.id == attribute:

@@ -119,8 +119,8 @@ LOOK = {
 
 
 def test_images_and_numbers_are_both_learned_from():
-    agent = HGQN(Looking(), rank=1, **LOOK).learn(600)
-    episodes = agent.evaluate(Looking(), episodes=20, greedy=True)
+    agent = HGQN(Looking(), rank=1, **LOOK).learn(400)
+    episodes = agent.evaluate(Looking(), episodes=10, greedy=True)
     assert np.mean([episode.total for episode in episodes]) == 4.0
     transitions = agent.trainer.replay.ring
     assert transitions.frames.array.nbytes < 1_100 * (64 + 4)  # A number takes four bytes.
