@@ -8,9 +8,9 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := dev,docs,report,physical,mujoco,atari,jumanji,rddl,pettingzoo,dmc,ray,torch
+EXTRAS := dev,docs,report,physical,mujoco,atari,jumanji,rddl,pettingzoo,dmc,ray,torch,tune,wandb,trackio,hub
 # The peers that benchmarks measure against bring several GB, and are not held to exact versions.
-LOCKED := dev docs physical mujoco report atari jumanji rddl pettingzoo dmc ray torch
+LOCKED := dev docs physical mujoco report atari jumanji rddl pettingzoo dmc ray torch tune wandb trackio hub
 
 .PHONY: run test chaos check docs docs-serve install wheel lock clean
 .DEFAULT_GOAL := install
