@@ -22,7 +22,7 @@ run: install
 	$(BIN)/hyperaction compare results/halfcheetah --out results/halfcheetah/curve.png
 
 test: check
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -q
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -q
 
 chaos: install
 	$(BIN)/python -m tests.chaos --trials 1000 --seed 0
