@@ -41,6 +41,9 @@ FITS_NO_RUN = "fits no run of"
 """What a sweep says when it has read the grid and all options."""
 NOT_RUN = {
     r"pip install": "tests use no network; the names of the extras are checked",
+    r"hyperaction (train|evaluate) .*parts:MyNetwork": "the user's own: tests/analysis, tests/api",
+    r"hyperaction (tune|export)": "take long: tests/tuning, tests/hub",
+    r"hf upload": "tests use no network",
     r"hyperaction watch": "serves until it is stopped: tests/report",
     r"hyperaction table": "needs what a sweep leaves behind: tests/report",
     r"hyperaction (train|baseline \S+) (jumanji|rddl|pettingzoo|dmc):": "load slowly: tests/envs",

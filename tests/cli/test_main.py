@@ -86,7 +86,7 @@ def test_every_command_explains_each_option_with_its_default(command, capsys, mo
         (["bandit"], "unknown command 'bandit'; did you mean 'bandits'?"),
         (
             ["frobnicate"],
-            "choose from train, sweep, tune, evaluate, compare, table, explain, video, report",
+            "choose from train, sweep, baseline, tune, evaluate, compare, table, explain",
         ),
         (["bench", "maximize"], "unknown benchmark 'maximize'; did you mean 'maximise'?"),
         (["train"], "ENV is missing (hyperaction train --help)"),
