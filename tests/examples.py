@@ -2,7 +2,7 @@
 
 import os
 
-USUAL = 12
+USUAL = 8
 EXAMPLES = int(os.environ.get("HYPERACTION_EXAMPLES", USUAL))
 
 

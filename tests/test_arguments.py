@@ -228,7 +228,7 @@ def test_only_the_settings_of_chosen_parts_are_shown(capsys):
         (["--optimiser.epsilon", "0"], "--optimiser.epsilon must be above 0, not 0.0"),
         (["--agent", "dqm"], "--agent: unknown agent 'dqm'; did you mean 'dqn'?"),
         (["--mixer", "som"], "--mixer: unknown name 'som'; did you mean 'sum'?"),
-        (["--loggers", "wandb"], "--loggers: unknown logger 'wandb'"),
+        (["--loggers", "wandbb"], "--loggers: unknown name 'wandbb'; did you mean 'wandb'?"),
     ],
 )
 def test_options_of_parts_that_were_not_chosen_are_refused(args, message):

@@ -1,8 +1,8 @@
 """A newcomer: a fresh environment, the wheel installed, every command of the README and guides.
 
-Commands run as written, with these differences. Training is cut short (`CUT`); `ENV` and `DIR` are
-an environment and a directory; sweeps, which take hours, are read and checked but not run; and
-`NOT_RUN` says which commands are left out, and why. The packages that Hyperaction depends on are
+Commands run as written, each once, with these differences. Training is cut short (`CUT`); `ENV`
+and `DIR` are an environment and a directory; sweeps, which take hours, are read and checked but not
+run; and `NOT_RUN` says which commands are left out, and why. The packages that Hyperaction depends on are
 those of the environment that the tests run in, and kernels are not compiled.
 """
 
@@ -51,14 +51,20 @@ NOT_RUN = {
 NEEDS = {"Bullet": "pybullet_envs_gymnasium", "Humanoid-v5": "mujoco"}
 """Packages that commands with these words need, and that not every Python has."""
 DRIVER = """
-import contextlib, gc, io, json, os, sys
+import contextlib, gc, io, json, os, shutil, sys
 from pathlib import Path
 import hyperaction
 from hyperaction.cli import main
 
 assert Path(hyperaction.__file__).is_relative_to(sys.prefix), hyperaction.__file__
+done = {}
 for folder, *arguments in json.load(sys.stdin):
     os.chdir(folder)
+    before = done.setdefault(tuple(arguments), folder)
+    if before != folder and arguments[0] == "train" and Path(before, "results").is_dir():
+        shutil.copytree(Path(before, "results"), "results", dirs_exist_ok=True)
+        print(json.dumps([0, "as before"]), file=sys.__stdout__, flush=True)
+        continue
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         try:

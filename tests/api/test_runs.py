@@ -156,14 +156,14 @@ def test_without_out_nothing_is_written(tmp_path, monkeypatch):
 
 
 def test_commands_play_the_agent_of_an_environment_without_an_id(whole, tmp_path, capsys):
-    gymnasium.register("Drifting-v0", Drifting, max_episode_steps=10)
+    gymnasium.register("ObjectDrifting-v0", Drifting, max_episode_steps=10)
     try:
         for command in ("evaluate", "explain"):
             assert main([command, str(whole)]) == 1
             assert "in an environment that no id makes (Drifting): give --env" in (
                 capsys.readouterr().err
             )
-        evaluate = ["evaluate", "--episodes", "2", "--env", "Drifting-v0"]
+        evaluate = ["evaluate", "--episodes", "2", "--env", "ObjectDrifting-v0"]
         assert main([*evaluate, str(whole)]) == 0
         played = capsys.readouterr().out
         alone = tmp_path / "alone.safetensors"
@@ -171,12 +171,12 @@ def test_commands_play_the_agent_of_an_environment_without_an_id(whole, tmp_path
         assert main([*evaluate, str(alone)]) == 0
         assert capsys.readouterr().out == played
         explain = ["explain", str(alone), "--steps", "5", "--out", str(tmp_path / "explain")]
-        assert main([*explain, "--env", "Drifting-v0"]) == 0
+        assert main([*explain, "--env", "ObjectDrifting-v0"]) == 0
         assert main(["evaluate", str(alone)]) == 1
         assert "does not say which environment it is for: give --env" in capsys.readouterr().err
         assert main(["table", str(whole)]) == 0
     finally:
-        del gymnasium.registry["Drifting-v0"]
+        del gymnasium.registry["ObjectDrifting-v0"]
 
 
 class Everything(Callback):

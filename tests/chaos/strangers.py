@@ -112,8 +112,8 @@ def logger(trial):
             self.log({}, 0)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(loggers.LOGGERS, "bad", Bad)
-        result = trial.train("--loggers", "bad")
+        patch.setitem(loggers.LOGGERS, "csv", Bad)
+        result = trial.train("--loggers", "csv")
     if result.code:
         raise ViolationError(f"a logger stopped the run: {result.err.strip()}")
     trial.check_same()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+import warnings
 from pathlib import Path
 from urllib.parse import quote
 from xml.etree import ElementTree
@@ -186,7 +187,9 @@ def one_run(tmp_path):
     ]  # fmt: skip
     (out / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     film = imageio_ffmpeg.write_frames(out / "film.mp4", (64, 48), fps=5, quality=3)
-    film.send(None)
+    with warnings.catch_warnings():  # JAX warns of forking; the child becomes ffmpeg at once.
+        warnings.filterwarnings("ignore", message=r"os\.fork\(\)", category=RuntimeWarning)
+        film.send(None)
     for shade in (40, 120, 200):
         film.send(np.full((48, 64, 3), shade, np.uint8).tobytes())
     film.close()

@@ -262,7 +262,7 @@ def test_cells_are_retried_a_bounded_number_of_times(tmp_path, monkeypatch):
 
 def test_a_damaged_run_fails_alone(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("hyperaction.sweeps.scheduler.POLL_INTERVAL_S", 0.0)
-    monkeypatch.setattr("hyperaction.cli.sweep._workers", lambda *given: Clockwork({}))
+    monkeypatch.setattr("hyperaction.cli.sweep.make_workers", lambda *given: Clockwork({}))
     grid = tmp_path / "grid.toml"
     grid.write_text(
         'environments = ["CartPole-v1"]\nseeds = 2\n[agents.a]\n[options]\nsteps = 300\n'

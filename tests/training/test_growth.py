@@ -223,6 +223,7 @@ def test_a_saved_agent_acts_on_its_level(tmp_path):
         (lambda: parse_train(["CartPole-v1", "--bins", "3", "4", "--grow", "linear"]), "bins 3 4"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:bins changes nothing")
 def test_growth_that_makes_no_sense_is_refused(make_agent, message):
     with pytest.raises(ValueError, match=message):
         make_agent()

@@ -71,8 +71,8 @@ def _phases(
                 directory.log("train", {"step": step, "steps_per_second": speed})
             directory.log("eval", summary(step, episodes))
             last = summary(step, episodes)["return"]
-            write_progress(config.out, Progress(step, speed, last, is_complete))
-        on_progress(Progress(step, speed, last, is_complete))
+            write_progress(config.out, Progress(step, speed, last, is_complete, has_agent=False))
+        on_progress(Progress(step, speed, last, is_complete, has_agent=False))
         started = time.perf_counter()
 
 

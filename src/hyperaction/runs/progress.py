@@ -18,8 +18,7 @@ FILE = "progress.json"
 
 RESULTS = tuple(name for name in READ if name != FILE)
 """What a complete run has."""
-CHECKPOINTS, OF_CHECKPOINTS = "checkpoints", "agent.safetensors"
-"""What a baseline's run never has, and what comes with it."""
+AGENT = "agent.safetensors"
 
 
 class Progress(NamedTuple):
@@ -32,6 +31,8 @@ class Progress(NamedTuple):
     """The last evaluation's."""
     complete: bool = False
     """Whether all steps that were asked for are done and evaluated."""
+    has_agent: bool = True
+    """Whether the agent is stored when it is complete; a baseline's is not."""
 
 
 def write_progress(out: Path, progress: Progress) -> None:
@@ -46,25 +47,26 @@ def read_progress(out: Path) -> Progress:
         url = url_of(out)
         if url is None:
             progress = _parse(read_bytes(out / FILE))
-            there = _is_whole(lambda name: _has_content(out / name))
+            there = _is_whole(progress, lambda name: _has_content(out / name))
         else:
             system, root = file_system(url)
             progress = _parse(system.cat_file(f"{root}/{FILE}"))
-            there = _is_whole(lambda name: system.exists(f"{root}/{name}"))
-        return progress if there or not progress.complete else Progress()
+            there = _is_whole(progress, lambda name: system.exists(f"{root}/{name}"))
+        return progress if there else Progress()
     except (OSError, ValueError):
         return Progress()
 
 
 def _parse(data: bytes) -> Progress:
     content = check(parse_json(data), PROGRESS_SCHEMA)
-    return Progress(**{name: content[name] for name in Progress._fields})
+    return Progress(**{name: content[name] for name in Progress._fields if name in content})
 
 
-def _is_whole(has: Callable[[str], bool]) -> bool:
-    """Whether a run has all that a complete one has."""
-    return all(has(name) for name in RESULTS if name != OF_CHECKPOINTS or has(CHECKPOINTS))
+def _is_whole(progress: Progress, has: Callable[[str], bool]) -> bool:
+    """Whether a run that is complete has its results."""
+    names = [name for name in RESULTS if name != AGENT or progress.has_agent]
+    return not progress.complete or all(has(name) for name in names)
 
 
-def _has_content(path: Path) -> bool:
-    return path.is_dir() or (path.is_file() and path.stat().st_size > 0)
+def _has_content(file: Path) -> bool:
+    return file.is_file() and file.stat().st_size > 0

@@ -99,6 +99,7 @@ PROGRESS_SCHEMA: Schema = {
     "steps_per_second": SPEED,
     "last_return": Kind("a number", lambda value: value is None or _is_number(value)),
     "complete": FLAG,
+    "has_agent": FLAG._replace(optional=True),
 }
 
 AGENT_SCHEMA: Schema = {
