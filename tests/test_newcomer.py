@@ -2,8 +2,8 @@
 
 Commands run as written, each once, with these differences. Training is cut short (`CUT`); `ENV`
 and `DIR` are an environment and a directory; sweeps, which take hours, are read and checked but not
-run; and `NOT_RUN` says which commands are left out, and why. The packages that Hyperaction depends on are
-those of the environment that the tests run in, and kernels are not compiled.
+run; and `NOT_RUN` says which commands are left out, and why. The packages that Hyperaction depends
+on are those of the environment that the tests run in, and kernels are not compiled.
 """
 
 import json
