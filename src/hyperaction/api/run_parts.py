@@ -96,7 +96,7 @@ class AgentParts:
         return trainer
 
     def resumed(self, trainer: Trainer) -> None:
-        """The agent goes on with this trainer."""
+        """The agent learns with this trainer from now on."""
         if trainer is not self.before and self.is_made:
             self.before.env.close()
         self.agent.trainer = trainer

@@ -1,4 +1,4 @@
-"""A study of Optuna in a directory: opened again, it goes on from what it holds."""
+"""A study of Optuna in a directory: opened again, it resumes from what it holds."""
 
 from __future__ import annotations
 

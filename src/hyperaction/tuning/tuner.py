@@ -73,7 +73,7 @@ class Tuner:
                 break
 
     def _resume(self, frozen: optuna.trial.FrozenTrial, sweep: Sweep) -> None:
-        """Goes on with a trial that was under way when the last command ended."""
+        """Resumes a trial that was under way when the last command ended."""
         if frozen.params.keys() != self._distributions.keys():  # It was killed while it asked.
             self.study.tell(frozen.number, state=TrialState.FAIL)
             self._left += 1
