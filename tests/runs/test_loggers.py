@@ -6,6 +6,7 @@ import threading
 import time
 from contextlib import suppress
 
+import numpy as np
 import pytest
 
 from hyperaction.errors import SettingError
@@ -106,6 +107,7 @@ def test_nothing_is_made_before_there_is_something_to_log(tmp_path):
 def events(out):
     """The events of all files, in the order they were written."""
     from tensorboardX.proto.event_pb2 import Event  # It loads PyTorch, where there is one.
+    from tensorboardX.record_writer import masked_crc32c
 
     found = []
     for file in sorted(out.glob("events*")):
@@ -113,19 +115,24 @@ def events(out):
         while data:
             length = int.from_bytes(data[:8], "little")
             found.append(Event.FromString(data[12 : 12 + length]))
+            for part, sum_ in (
+                (data[:8], data[8:12]),
+                (data[12 : 12 + length], data[12 + length :]),
+            ):
+                assert int.from_bytes(sum_[:4], "little") == masked_crc32c(part)
             data = data[16 + length :]
     return found
 
 
 def test_tensorboard_reads_scalars_and_where_a_run_was_resumed(tmp_path):
     logger = TensorBoard(tmp_path, 30)
-    logger.log({"eval/return": 2.5, "eval/length": 10.0}, 40)
+    logger.log({"eval/return": 2.5, "eval/length": -1e300}, 40)
     version, begin, *scalars = events(tmp_path)  # Written already.
     logger.close()
     assert version.file_version == "brain.Event:2"
     assert (begin.step, begin.session_log.status) == (31, 1)
     logged = [(e.step, e.summary.value[0].tag, e.summary.value[0].simple_value) for e in scalars]
-    assert logged == [(40, "eval/return", 2.5), (40, "eval/length", 10.0)]
+    assert logged == [(40, "eval/return", 2.5), (40, "eval/length", -np.inf)]
     assert all(event.wall_time > 0 for event in scalars)
 
 
@@ -135,8 +142,8 @@ def test_a_full_disk_is_tensorboards_own_problem(tmp_path, capfd):
 
     def make():
         logger = TensorBoard(tmp_path, 0)
-        logger._writer._py_recordio_writer._writer.close()
-        logger._writer._py_recordio_writer._writer = full
+        logger._file.close()
+        logger._file = full
         return logger
 
     logger = Background("tensorboard", make, messages.append)
