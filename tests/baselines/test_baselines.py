@@ -74,6 +74,18 @@ def test_the_best_constant_action_is_found(tmp_path):
     assert (progress.complete, progress.last_return) == (True, LENGTH)
 
 
+def test_the_best_constant_action_is_that_of_the_episodes_so_far(tmp_path):
+    config = configured(tmp_path)
+    policy = BASELINES["constant"].make(config.make_env, 0)
+    env = Single(config.make_env())
+    env.reset(0)
+    found = []
+    for _ in policy.learn(9 * LENGTH):  # Fewer episodes than a round of all candidates has.
+        found.append(tuple(policy(env)[0]))
+    assert found[0] != (2, 1)
+    assert found[-1] == (2, 1)
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_masks_over_several_vertices_hold_in_maskable_ppo(tmp_path, seed):
     pytest.importorskip("sb3_contrib")
@@ -122,6 +134,7 @@ baseline = "random"
         (["baseline", "rando", "Signs-v0"], "unknown baseline 'rando'; did you mean 'random'?"),
         (["baseline", "random", "Signs-v9"], "environment"),
         (["baseline", "random", "Signs-v0", "--step", "5"], "--steps"),
+        (["baseline", "random", "Signs-v0", "--evaluation-steps", "0"], "--evaluation-steps"),
     ],
 )
 def test_mistakes_cost_one_line(args, words, capsys, tmp_path, monkeypatch):

@@ -15,6 +15,10 @@ def described(name: str, config: TrainConfig) -> dict[str, Any]:
     """The settings that are written with a baseline's run: those of its environment and phases."""
     if name not in BASELINES:
         raise SettingError(f"`baseline`: {unknown('baseline', name, BASELINES)}")
+    if not config.evaluation_steps:
+        raise SettingError("`evaluation_steps` must be at least 1: baselines are evaluated")
+    if config.config.continuous:
+        raise SettingError(f"`agent` {config.agent} takes real numbers, and baselines sub-actions")
     own = {key: value for key, value in config.as_dict().items() if key != "preset"}
     return {**own, "agent": name, "settings": {}}
 

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperaction.agents.joint_actions import JointActions
+from hyperaction.baselines.episode import Policy, play
 from hyperaction.envs.vector import Environments, Single
 from hyperaction.envs.wrapper import Factored
 from hyperaction.hypergraph import Hypergraph
-
-Policy = Callable[[Environments], NDArray[np.int32]]
 
 CANDIDATES = 50
 """Constant actions that are tried, besides those that are the same in all vertices."""
@@ -71,15 +70,15 @@ class Constant(Random):
             env.reset(self._seed)
             while done < steps:
                 for row in left:
-                    total, length = _episode(env, self._held(rows[row]))
-                    totals[row], played[row] = totals[row] + total, played[row] + 1
-                    done += length
+                    episode = play(env, self._held(rows[row]))
+                    totals[row], played[row] = totals[row] + episode.total, played[row] + 1
+                    done += episode.length
+                    means = np.where(played > 0, totals / np.maximum(played, 1), -np.inf)
+                    self._best = rows[np.argmax(means)]
                     yield min(done, steps)
                     if done >= steps:
-                        break
-                means = np.where(played > 0, totals / np.maximum(played, 1), -np.inf)
+                        return
                 left = left[np.argsort(-means[left], kind="stable")][: max(1, len(left) // 2)]
-                self._best = rows[np.argmax(means)]
 
     def __call__(self, env: Environments) -> NDArray[np.int32]:
         """The best action so far."""
@@ -91,13 +90,3 @@ class Constant(Random):
             return action[None] if is_allowed else self._actions.draw(self._rng, 1, env.mask)
 
         return policy
-
-
-def _episode(env: Single, policy: Policy) -> tuple[float, int]:
-    """One whole episode: its return and length."""
-    total, length = 0.0, 0
-    while True:
-        result = env.step(policy(env))
-        total, length = total + float(result.reward[0]), length + 1
-        if result.terminated[0] or result.truncated[0]:
-            return total, length

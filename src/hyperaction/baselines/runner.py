@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from hyperaction.baselines import BASELINES, Learner
 from hyperaction.baselines.config import described
+from hyperaction.baselines.episode import play
+from hyperaction.envs.guard import unguarded
 from hyperaction.envs.vector import Single
 from hyperaction.runs.directory import Run
 from hyperaction.runs.progress import Progress, read_progress, write_progress
@@ -43,7 +46,7 @@ def run(
             return
         if problem := directory.resume():
             on_message(problem)
-        learner = BASELINES[name].make(config.make_env, config.seed)
+        learner = BASELINES[name].make(partial(config.make_env, unguarded), config.seed)
         with stoppable() as should_stop:
             _phases(learner, config, directory, on_progress, should_stop)
 
@@ -79,14 +82,9 @@ def _phases(
 def evaluate(learner: Learner, config: TrainConfig, seed: int) -> list[Episode]:
     """Whole episodes of at least the steps of an evaluation, in an environment of their own."""
     episodes: list[Episode] = []
-    with closing(config.make_env()) as made:
+    with closing(config.make_env(unguarded)) as made:
         env = Single(made)
         env.reset(seed)
         while sum(episode.length for episode in episodes) < config.evaluation_steps:
-            total, length, is_over = 0.0, 0, False
-            while not is_over:
-                result = env.step(learner(env))
-                total, length = total + float(result.reward[0]), length + 1
-                is_over = bool(result.terminated[0] or result.truncated[0])
-            episodes.append(Episode(total, length))
+            episodes.append(play(env, learner))
     return episodes
