@@ -13,7 +13,7 @@ from hyperaction.report.curves import (
     table,
 )
 from hyperaction.studies import atari
-from hyperaction.studies.physical import published_curve
+from hyperaction.studies.physical import peer_curve, published_curve, published_curves
 
 CONFIG = {
     "env": "HalfCheetahBulletEnv-v0",
@@ -60,6 +60,33 @@ def test_the_published_table_is_the_authors():
         place = int(np.flatnonzero(found.steps == step)[0])
         ours = [found.mean[place], found.minimum[place], found.maximum[place]]
         np.testing.assert_allclose(ours, [np.mean(returns), min(returns), max(returns)], atol=0.51)
+
+
+TQC = REFERENCE.with_name("zoo_tqc.csv")
+
+
+@pytest.mark.skipif(not TQC.exists(), reason="the zoo's figures are not beside the project")
+def test_the_table_of_tqc_is_the_zoos():
+    with TQC.open() as file:
+        rows = [row for row in csv.DictReader(file) if "three seeds" not in row["source"]]
+    for row in rows:
+        given = {int(key): float(row[key]) for key in row if key.isdigit() and row[key]}
+        found = peer_curve({"env": row["environment"]})
+        assert dict(zip(found.steps.tolist(), found.mean.tolist(), strict=True)) == given
+    assert len(rows) == 5
+
+
+def test_tqc_is_set_beside_runs_of_any_agent():
+    assert peer_curve({"env": "CartPole-v1"}) is None
+    peer = published_curves(CONFIG)[-1]
+    assert peer.agent.startswith("TQC")
+    steps = np.array([50_000, 100_000, 150_000])
+    curve = Curve("mine", CONFIG["env"], steps, steps / 100.0, "hgqn")
+    [group] = group_curves([(curve, None)], {CONFIG["env"]: peer})
+    column = table(group, rows=3).columns[-1]
+    assert column.header == peer.agent
+    # Nothing before its first evaluation, and between two the line.
+    assert list(column.cells) == ["", "1,302", "2,006"]
 
 
 def test_evaluations_are_counted_inside_above_and_below():

@@ -16,12 +16,13 @@ from hyperaction.report import curves
 from hyperaction.report.runs import agent_labels, preset_of, short_names
 from hyperaction.runs.files import check_is_no_directory
 from hyperaction.runs.remote import to_read
+from hyperaction.studies.physical import peer_curve
 from hyperaction.studies.runs import published_curve, read_runs, version_notes
 
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """Print and draw runs together with the curves that the paper's authors published."""
+    """Print and draw runs together with curves that the paper's authors and others published."""
 
     runs: Annotated[tuple[Path, ...], Positional("DIR ...")]
     """The directories of the runs."""
@@ -57,7 +58,8 @@ def main(args: Sequence[str]) -> None:
         curve = curves.Curve(name, env, *run.points, agent)
         pairs.append((curve, published_curve(run.config)))
     console = Console()
-    groups = curves.group_curves(pairs)
+    peers = {printable(run.config["env"]): peer_curve(run.config) for run in runs}
+    groups = curves.group_curves(pairs, {env: peer for env, peer in peers.items() if peer})
     for group in groups:
         console.print(curves.table(group, options.rows))
         for curve in group.curves:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,6 +71,8 @@ class Group(NamedTuple):
     env: str
     curves: list[Curve]
     published: PublishedCurve | None
+    peer: PublishedCurve | None = None
+    """An agent of another kind, published for the same environment."""
 
     @property
     def title(self) -> str:
@@ -94,12 +96,16 @@ class Group(NamedTuple):
         }
 
 
-def group_curves(curves: Sequence[tuple[Curve, PublishedCurve | None]]) -> list[Group]:
-    """Groups runs by environment and published curve."""
+def group_curves(
+    curves: Sequence[tuple[Curve, PublishedCurve | None]],
+    peers: Mapping[str, PublishedCurve] | None = None,
+) -> list[Group]:
+    """Groups runs by environment and published curve; with peers by environment."""
     groups: dict[tuple[str, str], Group] = {}
     for curve, published in curves:
         key = (curve.env, published.agent if published else "")
-        groups.setdefault(key, Group(curve.env, [], published)).curves.append(curve)
+        peer = (peers or {}).get(curve.env)
+        groups.setdefault(key, Group(curve.env, [], published, peer)).curves.append(curve)
     return list(groups.values())
 
 
@@ -118,7 +124,10 @@ def table(group: Group, rows: int) -> Table:
         grid.add_column(name, justify="right", overflow="fold")
     for name in ("mean", "minimum", "maximum") if group.published else ():
         grid.add_column(f"published {name}", justify="right", style="dim", overflow="fold")
-    published = group.published.at(steps) if group.published else ()
+    published = [*group.published.at(steps)] if group.published else []
+    if (peer := group.peer) is not None:
+        grid.add_column(peer.agent, justify="right", style="dim", overflow="fold")
+        published.append(np.interp(steps, peer.steps, peer.mean, left=np.nan, right=np.nan))
     for step, *values in zip(steps, *columns.values(), *published, strict=True):
         grid.add_row(f"{step:,}", *(format_return(value) for value in values))
     return grid

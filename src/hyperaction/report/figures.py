@@ -45,6 +45,17 @@ def draw_curves(groups: Sequence[Group], file: Path) -> Path:
                 color="0.45",
                 label=f"{group.published_label}, mean",
             )
+        if (peer := group.peer) is not None:
+            shown = peer.steps <= max(last, int(peer.steps[0]))
+            axes.plot(
+                peer.steps[shown],
+                peer.mean[shown],
+                color="0.25",
+                linestyle="--",
+                marker=".",
+                linewidth=1.0,
+                label=peer.agent,
+            )
         for curve in group.curves:
             axes.plot(curve.steps, curve.returns, label=curve.label, linewidth=1.2)
         for name, mean in group.means().items():

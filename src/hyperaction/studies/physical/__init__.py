@@ -1,5 +1,5 @@
-"""Physical control: the learning curves that the paper's authors published."""
+"""Physical control: learning curves that were published."""
 
-from hyperaction.studies.physical.published import published_curve, published_curves
+from hyperaction.studies.physical.published import peer_curve, published_curve, published_curves
 
-__all__ = ["published_curve", "published_curves"]
+__all__ = ["peer_curve", "published_curve", "published_curves"]

@@ -1,11 +1,17 @@
-"""The authors' learning curves in the physical control domains: mean and range of nine seeds."""
+"""Published learning curves in the physical control domains.
+
+The authors', mean and range of nine seeds; and one of TQC's, the best agent for continuous control
+that RL Baselines3 Zoo has published there.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from hyperaction.report.curves import PublishedCurve
-from hyperaction.studies.data import find_curve, find_curves, read_table
+from hyperaction.studies.data import find_curve, find_curves, numbers, read_table
 
 
 def published_curve(config: dict[str, Any]) -> PublishedCurve | None:
@@ -19,7 +25,19 @@ def published_curve(config: dict[str, Any]) -> PublishedCurve | None:
 
 def published_curves(config: dict[str, Any]) -> list[PublishedCurve]:
     """The published curves of all agents in the domain of a run."""
-    return find_curves(_table(), _domain(config))
+    peer = peer_curve(config)
+    return find_curves(_table(), _domain(config)) + ([] if peer is None else [peer])
+
+
+def peer_curve(config: dict[str, Any]) -> PublishedCurve | None:
+    """The curve of TQC in the domain of a run, if there is one: a single run, without a range."""
+    _, *rows = read_table(__package__, "tqc.csv")
+    found = [row for row in rows if row[0] == _domain(config)]
+    if not found:
+        return None
+    _, (agent, *_), steps, returns = zip(*found, strict=True)
+    values = numbers(list(returns))
+    return PublishedCurve(agent, np.array([int(step) for step in steps]), values, values, values)
 
 
 def _table() -> list[list[str]]:
