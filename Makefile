@@ -1,5 +1,5 @@
 # The two commands of the README, the trials of docs/reference/safety.md, and the steps that they stand on.
-#   make run    HGQN learns HalfCheetah for about five minutes; where its curve is
+#   make run    HGQN learns HalfCheetah for about five minutes; where its curve and its film are
 #   make test   formatting, lint, types, layers and all tests
 #   make chaos  a thousand faults, by seed: what was tried and what survived
 #   make docs   the site in site/; make docs-serve shows it as it changes
@@ -20,6 +20,7 @@ run: install
 	$(BIN)/hyperaction train HalfCheetahBulletEnv-v0 --agent hgqn --preset modern --steps 40000 \
 		--phase-steps 5000 --evaluation-steps 2000 --out results/halfcheetah
 	$(BIN)/hyperaction compare results/halfcheetah --out results/halfcheetah/curve.png
+	$(BIN)/hyperaction video results/halfcheetah --out results/halfcheetah/film.mp4
 
 test: check
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -q

@@ -106,7 +106,7 @@ def test_statistics_are_those_of_every_step():
     actions = np.stack([random.integers(size, size=50) for size in hypergraph.sizes], axis=1)
     explanation = Explanation(hypergraph, affine=True, weights=None)
     for some in (slice(0, 20), slice(20, 50)):
-        explanation.add(Rollout(outputs[some], actions[some], np.zeros(50)[some]))
+        explanation.add(Rollout(outputs[some], actions[some], *np.zeros((4, 50))[:, some]))
     slow = np.array(
         [slow_representation(hypergraph, o, a) for o, a in zip(outputs, actions, strict=True)]
     )

@@ -43,7 +43,7 @@ def runs(tmp_path_factory):
     out = tmp_path_factory.mktemp("insight")
     common = [
         "train", "tests.faulty:Faulty-v0", "--steps", "90", "--phase-steps", "90", "--hidden", "8",
-        "--evaluation-steps", "20", "--learning-starts", "64", "--loggers",
+        "--evaluation-steps", "20", "--learning-starts", "64", "--discount", "0.6", "--loggers",
     ]  # fmt: skip
     kinds = {
         "pair": ["--rank", "2", "--dueling", "--mixer", "mean"],
@@ -68,7 +68,10 @@ def explain(runs, *names, more=()):
 
 def test_runs_are_explained(runs, capsys):
     found = explain(runs, "pair")
-    assert "Variance of Q over joint actions explained: order 1" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "Variance of Q over joint actions explained: order 1" in printed
+    assert f"Q of greedy actions is {found['values']['value']:.4g} on average" in printed
+    assert found["values"]["steps"] == 6 * 5  # All but the last five before each time limit.
     assert found["steps"] == 60
     assert [row["edge"] for row in found["representation"]] == [[0], [1], [0, 1]]
     assert sum(row["share"] for row in found["shares"]) == pytest.approx(1)
@@ -127,7 +130,8 @@ def test_shares_are_of_the_values_that_the_agent_acts_by(runs):
     learner = HGQN.load(runs / "pair")
     for rollout in rollouts(learner, Faulty(), 30, 0):
         hypergraph = learner.agent.hypergraph
-        for outputs, action, value in zip(*rollout, strict=True):
+        steps = zip(rollout.outputs, rollout.actions, rollout.values, strict=True)
+        for outputs, action, value in steps:
             every = hypergraph.representation(outputs, hypergraph.all_actions()).sum(axis=-1)
             best = hypergraph.representation(outputs, action).sum()
             assert best == pytest.approx(every.max(), abs=1e-5)

@@ -52,7 +52,7 @@ def runs(tmp_path):
     write(odd, "HalfCheetahBulletEnv-v0", "dqn", 0, [7])
     explanation = Explanation(Hypergraph.complete((2, 3, 2, 2), rank=3), affine=True, weights=None)
     outputs = np.random.default_rng(0).normal(size=(5, explanation.hypergraph.num_outputs))
-    explanation.add(Rollout(outputs, np.zeros((5, 4), int), np.zeros(5)))
+    explanation.add(Rollout(outputs, np.zeros((5, 4), int), *np.zeros((4, 5))))
     (odd / "explain").mkdir()
     found = {"names": ["<b>hip</b>", "knee", "toe", "tail"], **explanation.as_json()}
     (odd / "explain" / "explain.json").write_text(json.dumps(found))

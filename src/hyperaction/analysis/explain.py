@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperaction.analysis.calibration import Calibration, summary
 from hyperaction.analysis.rollout import Rollout, Trained, load_trained, rollouts
 from hyperaction.anova import Vertices, Weights, canonical, closure, uniform, variances
 from hyperaction.errors import SettingError
@@ -140,25 +141,29 @@ def explain_runs(
     total = len(agents) * steps * (2 if weights == "policy" else 1)
     done = 0
 
-    def play() -> Iterator[Rollout]:
+    def play() -> Iterator[tuple[int, Rollout]]:
         nonlocal done
-        for agent in agents:
+        for number, agent in enumerate(agents):
             for rollout in rollouts(agent.learner, agent.make_env(), steps, seed):
                 done += len(rollout.actions)
                 on_progress(done, total)
-                yield rollout
+                yield number, rollout
 
     frequencies = None
     if weights == "policy":  # The same seed: these are the steps that are explained next.
-        frequencies = policy_weights(hypergraph, (rollout.actions for rollout in play()))
+        frequencies = policy_weights(hypergraph, (rollout.actions for _, rollout in play()))
     affine = all(agent.affine for agent in agents)
     explanation = Explanation(hypergraph, affine=affine, weights=frequencies)
-    for rollout in play():
+    configs = [agent.learner.config for agent in agents]
+    calibrations = [Calibration(config.discount, config.reward_clip) for config in configs]
+    for number, rollout in play():
         explanation.add(rollout)
+        calibrations[number].add(rollout)
     names = agents[0].names
     return {
         "names": list(names),
         "weights": weights,
         "agents": len(agents),
         **explanation.as_json(),
+        "values": summary(calibrations),
     }

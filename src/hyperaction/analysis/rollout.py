@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -160,6 +160,14 @@ def weighted_outputs(network: AbstractQFunction, observation: Any) -> Any:
     return outputs * network.mixer.weights(hypergraph.num_edges)[hypergraph.edge_of_output]
 
 
+class Outcome(NamedTuple):
+    """What an action led to."""
+
+    reward: float
+    terminated: bool
+    truncated: bool
+
+
 class Step(NamedTuple):
     """A state that the policy acts in, before the action is taken."""
 
@@ -170,6 +178,8 @@ class Step(NamedTuple):
     """The number of the episode, from 1."""
     number: int
     """The number of the step in the episode, from 0."""
+    before: Outcome | None
+    """What the step before it led to, if there was one."""
 
 
 def play_greedily(learner: BaseAgent, env: Any, seed: int) -> Generator[Step, None, None]:
@@ -178,15 +188,18 @@ def play_greedily(learner: BaseAgent, env: Any, seed: int) -> Generator[Step, No
     single = learner.evaluation_env(env)
     freeze(single.env.env, learner.statistics)
     episode, number, total = 1, 0, 0.0
+    outcome = None
     try:
         single.reset(seed)
         while True:
             mask = None if single.mask is None else single.mask[0]
             decision = policy(single.observation[0], mask)
-            yield Step(decision, total, episode, number)
+            yield Step(decision, total, episode, number, outcome)
             result = single.step(decision.action[None])
-            total, number = total + float(result.reward[0]), number + 1
-            if result.terminated[0] or result.truncated[0]:
+            rows = (result.reward, result.terminated, result.truncated)
+            outcome = Outcome(*(row[0].item() for row in rows))
+            total, number = total + outcome.reward, number + 1
+            if outcome.terminated or outcome.truncated:
                 episode, number, total = episode + 1, 0, 0.0
     finally:
         single.close()
@@ -198,11 +211,25 @@ class Rollout(NamedTuple):
     outputs: NDArray[np.float32]
     actions: NDArray[np.int32]
     values: NDArray[np.float32]
+    rewards: NDArray[np.float64]
+    terminated: NDArray[np.bool_]
+    truncated: NDArray[np.bool_]
+    """Also where the steps end."""
 
 
 def rollouts(learner: BaseAgent, env: Any, steps: int, seed: int) -> Iterator[Rollout]:
     """The given number of steps of the greedy policy, in chunks."""
     with closing(play_greedily(learner, env, seed)) as played:
-        decisions = (step.decision for step in islice(played, steps))
-        while chunk := list(islice(decisions, CHUNK)):
+        # What a step led to is known at the next.
+        pairs = enumerate(pairwise(islice(played, steps + 1)), start=1)
+        rows = (
+            (*step.decision, *_outcome(after, steps == count)) for count, (step, after) in pairs
+        )
+        while chunk := list(islice(rows, CHUNK)):
             yield Rollout(*(np.stack(part) for part in zip(*chunk, strict=True)))
+
+
+def _outcome(after: Step, is_last: bool) -> Outcome:
+    assert after.before is not None
+    outcome = after.before
+    return outcome._replace(truncated=outcome.truncated or is_last)

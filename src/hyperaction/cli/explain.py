@@ -79,6 +79,6 @@ def main(args: Sequence[str]) -> None:
     file = write_json(options.out / "explain.json", explanation)
     figure = draw_explanation(explanation, options.out / "explain.png")
     console.print(report.table(explanation, options.rows))
-    for sentence in report.sentences(explanation):
+    for sentence in (*report.sentences(explanation), *report.value_sentences(explanation)):
         console.print(sentence, highlight=False, soft_wrap=True)
     console.print(f"Written: {file} {figure}", soft_wrap=True)

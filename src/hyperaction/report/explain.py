@@ -52,6 +52,19 @@ def sentences(explanation: dict[str, Any]) -> list[str]:
     return lines
 
 
+def value_sentences(explanation: dict[str, Any]) -> list[str]:
+    """Whether values hold; nothing where too few steps were played to say."""
+    found = explanation["values"]
+    if found is None:
+        return []
+    correlation = found["correlation"]
+    related = "" if correlation is None else f"correlation {correlation:.2f}, "
+    return [
+        f"Q of greedy actions is {found['value']:.4g} on average, and the discounted return that "
+        f"followed {found['return']:.4g} ({related}{found['steps']:,} steps)."
+    ]
+
+
 def split_negligible(
     explanation: dict[str, Any],
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
