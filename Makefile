@@ -51,6 +51,7 @@ $(VENV)/installed: pyproject.toml requirements.lock setup.py $(wildcard $(foreac
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock \
 		--no-build-isolation --editable '.[$(EXTRAS)]'
 	@$(BIN)/python -c 'import sys; sys.version_info >= (3, 12) and print("PyBullet has no wheels for this Python: its domains are left out and their tests skipped (use Python 3.11)")'
+	@$(BIN)/python -c 'import sys; sys.version_info >= (3, 13) and print("dm-control has no wheels for this Python: dmc: is left out and its tests skipped (use Python 3.11 or 3.12)")'
 	@touch $@
 
 # One file with the kernels, for any Python on machines of this kind: no compiler is needed there.

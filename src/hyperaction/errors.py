@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+import sys
 from collections.abc import Iterable
 
 
@@ -37,6 +38,23 @@ def for_command_line(message: str) -> str:
 def option(setting: str) -> str:
     """A setting as the command line writes it."""
     return f"--{setting.replace('_', '-')}"
+
+
+def needs(name: str, package: str, extra: str, last_python: tuple[int, int] | None = None) -> str:
+    """The message for a package that is missing.
+
+    Args:
+        name: What needs it.
+        package: The package.
+        extra: The extra that installs it.
+        last_python: The last version of Python that it can be installed for, if later ones are too
+            new.
+    """
+    message = f"{name} needs {package}"
+    if last_python is not None and sys.version_info[:2] > last_python:
+        last, here = (".".join(map(str, each[:2])) for each in (last_python, sys.version_info))
+        return f"{message}, which can be installed up to Python {last}; this is {here}"
+    return f"{message}: pip install 'hyperaction[{extra}]'"
 
 
 ELSEWHERE = {

@@ -107,9 +107,15 @@ def test_an_environment_that_a_suite_does_not_have_is_answered_with_the_nearest(
 @pytest.mark.parametrize("name", EACH)
 def test_a_suite_that_is_not_installed_is_named_with_its_extra(name, monkeypatch):
     monkeypatch.setattr(suites, "find_spec", lambda package: None)
+    monkeypatch.setattr(sys, "version_info", (3, 12, 1))
     with pytest.raises(ValueError, match="needs") as error:
         make_env(name)
     assert f"pip install 'hyperaction[{suite_of(name)}]'" in str(error.value)
+    monkeypatch.setattr(sys, "version_info", (3, 13, 0))
+    with pytest.raises(ValueError, match="needs") as error:
+        make_env(name)
+    is_too_new = "up to Python 3.12; this is 3.13" in str(error.value)
+    assert is_too_new == (name == CARTPOLE)
 
 
 @pytest.mark.parametrize("name", [TETRIS, CAR, SPREAD, CARTPOLE])

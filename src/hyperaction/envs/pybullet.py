@@ -13,13 +13,17 @@ from typing import Any
 
 import gymnasium
 
+from hyperaction.errors import needs
+
 PACKAGE = "pybullet_envs_gymnasium"
+LAST_PYTHON = (3, 11)
+"""The last version of Python that PyBullet has wheels for."""
 
 
 def register(name: str) -> None:
     """Makes the domains known to Gymnasium."""
     if find_spec(PACKAGE) is None:
-        raise ValueError(f"{name} needs PyBullet: pip install 'hyperaction[physical]'")
+        raise ValueError(needs(name, "PyBullet", "physical", LAST_PYTHON))
     with quiet():
         import_module(PACKAGE)
         import_module("pybullet")

@@ -13,6 +13,8 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from hyperaction.errors import needs
+
 if TYPE_CHECKING:
     import gymnasium
     from gymnasium.vector import VectorEnv
@@ -32,19 +34,22 @@ class Suite:
         modules: The packages whose modules ids may name, if ids are names of modules; other
             modules are code of the user's.
         has_vector: Whether its adapter has `load_vector`.
+        last_python: The last version of Python that its packages can be installed for, if later ones
+            are too new.
     """
 
     example: str
     packages: tuple[str, ...]
     modules: tuple[str, ...] = ()
     has_vector: bool = False
+    last_python: tuple[int, int] | None = None
 
 
 SUITES = {
     "jumanji": Suite("BinPack-v2", ("jumanji",), has_vector=True),
     "rddl": Suite("MarsRover_ippc2023/1", ("pyRDDLGym", "rddlrepository")),
     "pettingzoo": Suite("mpe2.simple_spread_v3", ("pettingzoo",), ("mpe2", "pettingzoo")),
-    "dmc": Suite("dog-walk", ("dm_control",)),
+    "dmc": Suite("dog-walk", ("dm_control",), last_python=(3, 12)),
 }
 """The suites, by the prefix of their ids; the adapter of each is the module of that name here."""
 
@@ -84,7 +89,7 @@ def _adapter(name: str) -> tuple[ModuleType, str]:
     suite = SUITES[prefix]
     for package in suite.packages:
         if find_spec(package) is None:
-            raise SuiteError(f"{name} needs {package}: pip install 'hyperaction[{prefix}]'")
+            raise SuiteError(needs(name, package, prefix, suite.last_python))
     if not inner:
         raise SuiteError(f"{name} names no environment; write {prefix}:{suite.example}")
     return import_module(f"{__name__}.{prefix}"), inner
