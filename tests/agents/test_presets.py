@@ -1,5 +1,7 @@
 """Presets and the settings of agents."""
 
+import jax
+import numpy as np
 import pytest
 
 from hyperaction import Hypergraph
@@ -24,9 +26,10 @@ def test_presets_are_data():
         config_for("ddpg", "modern")
     before, now = (flat_settings(to_dict(config)) for config in (AGENTS["hgqn"], modern))
     assert {name for name in now if now[name] != before.get(name)} == {
-        "mixer", "network.layer_norm", "n_step", "objective.loss", "optimiser.learning_rate",
-        "optimiser.epsilon", "optimiser.gradient_clip", "target", "target.rate", "batch_size",
-        "buffer_size", "learning_starts", "exploration.decay_steps",
+        "mixer", "network.hidden", "network.layer_norm", "heads.total_width", "heads.critics",
+        "n_step", "discount", "objective.loss", "objective.target_critics",
+        "optimiser.learning_rate", "optimiser.epsilon", "optimiser.gradient_clip", "target",
+        "target.rate", "batch_size", "buffer_size", "learning_starts", "exploration.decay_steps",
     }  # fmt: skip
 
 
@@ -86,3 +89,31 @@ def test_hyperedges_can_be_given_by_hand():
     assert config.hypergraph((3, 3, 2)) == Hypergraph((3, 3, 2), [(0,), (1,), (2,), (0, 2)])
     with pytest.raises(ValueError, match="vertices joined by commas, such as 0,3"):
         QLearningConfig(edges=("0-1",)).hypergraph((3, 3))
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "critics"),
+    [
+        ("hgqn", {}, 2),
+        ("hgqn", {"mixer": "monotonic-linear"}, 2),
+        ("hgqn", {"quantiles": 5}, 2),
+        ("hgqn", {"objective": "soft"}, 2),
+        ("hgqn", {"critics": 3}, 3),
+        ("hgqn", {"critics": 1}, 1),
+        ("hgqn", {"mixer": "universal"}, 1),
+        ("hgqn", {"objective": "logarithmic", "discount": 0.96}, 1),
+        ("hgqn", {"orders": (1, 2), "structure": "grow-edges"}, 1),
+        ("hg-rainbow", {}, 2),
+        ("bdqn", {}, 1),
+        ("action-in", {}, 1),
+    ],
+    ids=str,
+)
+def test_the_modern_preset_has_two_critics_where_there_can_be_several(name, changes, critics):
+    agent = config_for(name, "modern", changes=changes).build((3, 2), (4,))
+    observation, action = np.zeros(4, np.float32), np.zeros(2, np.int32)
+
+    def values(key):
+        return agent.init(key).online.values(observation, action)
+
+    assert jax.eval_shape(values, jax.random.key(0)).shape == (critics,)

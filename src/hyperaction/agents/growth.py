@@ -30,7 +30,7 @@ def check_plain_heads(name: str, config: QLearningConfig) -> None:
     """Refuses heads that values cannot be moved within."""
     quantiles = getattr(config.objective, "quantiles", 1)
     for setting, wanted, given in (
-        ("critics", "1", config.heads.critics == 1),
+        ("critics", "1", config.heads.critics <= 1),
         ("quantiles", "left out", quantiles == 1),
         ("total_width", "at least 1", config.heads.total_width >= 1),
         ("action_in", "left out", not config.heads.action_in),

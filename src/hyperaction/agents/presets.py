@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, Literal, get_args
 
 from hyperaction.agents.config import AUTO, AgentConfig, DDPGConfig, QLearningConfig
 from hyperaction.agents.parts import from_dict, with_changes
+from hyperaction.agents.schedules import Linear
 from hyperaction.agents.structure import name_of
 from hyperaction.errors import SettingError, unknown
 from hyperaction.hypergraph import HIGHEST
@@ -48,28 +50,36 @@ DESCENDANT = {
 }
 """What the paper's rank-1 descendants share."""
 
-MODERN = {
+FAST = {
     "mixer": "mean",
     "network.layer_norm": True,
     "n_step": 3,
     "objective.loss": "huber",
-    "optimiser.learning_rate": 0.0001,
     "optimiser.epsilon": 1e-8,
     "optimiser.gradient_clip": 10.0,
     "target": "polyak",
     "target.rate": 0.005,
-    "batch_size": 128,
-    "buffer_size": 500_000,
-    "learning_starts": 5_000,
     "exploration.final": 0.05,
-    "exploration.decay_steps": 1,
 }
+"""What the presets modern and small share."""
 
 PRESETS: dict[PresetName, dict[str, Any]] = {
     "physical": {},
-    "modern": MODERN,
+    "modern": {
+        **FAST,
+        "network.hidden": (256, 256),
+        "heads.total_width": 256,
+        "heads.critics": 0,
+        "objective.target_critics": "min",
+        "optimiser.learning_rate": Linear(0.001, 0.0001, 300_000),
+        "discount": 0.98,
+        "batch_size": 128,
+        "buffer_size": 500_000,
+        "learning_starts": 5_000,
+        "exploration.decay_steps": 1,
+    },
     "small": {
-        **MODERN,
+        **FAST,
         "network.hidden": (128, 128),
         "heads.total_width": 128,
         "optimiser.learning_rate": 0.0005,
@@ -164,11 +174,22 @@ def config_for(
             f"{agent} cannot"
         )
     own = ATARI.get(agent, {}) if preset == "atari" else {}
-    config = with_changes(config, PRESETS[preset] | own)
+    config = with_changes(config, _of_objective(config, PRESETS[preset]) | own)
     config = with_changes(config, _with_edges(changes or {}))
     config = config if rank is None else with_rank(agent, config, rank)
     check_structure(agent, config)
     return config
+
+
+def _of_objective(config: AgentConfig, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without those of an objective other than the agent's own."""
+    has = {each.name for each in fields(getattr(config, "objective", config))}
+    owners = {name: name.rpartition(".") for name in settings}
+    return {
+        name: settings[name]
+        for name, (owner, _, setting) in owners.items()
+        if owner != "objective" or setting in has
+    }
 
 
 def check_structure(agent: AgentName, config: AgentConfig) -> None:

@@ -109,10 +109,14 @@ def _mixed(
             key=key,
         )
 
-    if heads.critics == 1:
+    def one() -> QNetwork:
         return critic(state_network(state_key), network_key)
-    shared = heads.shared_state
-    return Ensemble(critic, state_network, critics=heads.critics, shared=shared, key=key)
+
+    critics, is_chosen = config.num_critics, heads.critics > 0
+    # Several have a mean that can be maximised under weighted sums only.
+    if critics == 1 or not (is_chosen or jax.eval_shape(one).mixer.affine):
+        return one()
+    return Ensemble(critic, state_network, critics=critics, shared=heads.shared_state, key=key)
 
 
 def _check_maximiser(agent: QLearningAgent, network: AbstractValueNetwork) -> None:

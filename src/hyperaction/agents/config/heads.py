@@ -20,7 +20,8 @@ class Heads:
     dueling: bool = False
     """A value stream beside the centred mixed values."""
     critics: int = added(1)
-    """Networks that estimate values side by side; actions are those of their mean."""
+    """Networks that estimate values side by side; actions are those of their mean. 0: two where
+    other settings allow several, else one."""
     shared_state: bool = added(True)
     """Critics share the state network, instead of one each."""
     hierarchical: bool = added(False)
@@ -30,7 +31,7 @@ class Heads:
     """The action goes into the network, which gives its one value: no heads, and no hyperedges."""
 
     def __post_init__(self) -> None:
-        check(self, at_least={"total_width": 0, "width_multiple": 1, "critics": 1})
+        check(self, at_least={"total_width": 0, "width_multiple": 1, "critics": 0})
         if self.dueling and not self.total_width:
             raise SettingError("`dueling` needs hidden units: `total_width` must be at least 1")
 

@@ -146,6 +146,15 @@ class QLearningConfig(AgentConfig):
             object.__setattr__(self, "structure", Auto())
 
     @property
+    def num_critics(self) -> int:
+        """How many critics there are, under a mixer that is a weighted sum."""
+        if self.heads.critics:
+            return self.heads.critics
+        mixed = not self.heads.action_in and not isinstance(self.objective, Logarithmic)
+        moved = self.structure.changes or self.grow.changes
+        return 2 if mixed and not moved and not self._covers_once else 1
+
+    @property
     def _covers_once(self) -> bool:
         return bool(getattr(self.objective, "covers_vertices_once", False))
 

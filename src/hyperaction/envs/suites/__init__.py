@@ -34,8 +34,8 @@ class Suite:
         modules: The packages whose modules ids may name, if ids are names of modules; other
             modules are code of the user's.
         has_vector: Whether its adapter has `load_vector`.
-        last_python: The last version of Python that its packages can be installed for, if later ones
-            are too new.
+        last_python: The last version of Python that its packages can be installed for, if later
+            ones are too new.
     """
 
     example: str
