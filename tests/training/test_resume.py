@@ -209,7 +209,7 @@ def test_other_settings_are_refused_and_fresh_keeps_the_old_run(whole, tmp_path,
     before = (out / "metrics.jsonl").read_bytes()
     code, _, stderr = run_here(capsys, out, "--learning-rate", "0.5", "--seed", "3")
     assert code == 1
-    changes = "seed was 0, now 3, optimiser.learning_rate was 0.0001, now 0.5"
+    changes = "seed was 0, now 3, optimiser.learning_rate was linear:0.001:0.0001:300000, now 0.5"
     assert f"{changes} (train --fresh starts over)" in stderr
     assert (out / "metrics.jsonl").read_bytes() == before
     code, _, stderr = run_here(capsys, out, "--fresh", "--seed", "3", "--steps", "1")

@@ -90,3 +90,15 @@ def test_a_space_that_makes_no_sense_is_refused_in_one_line(tmp_path, text, mess
     file.write_text(text)
     with pytest.raises(SettingError, match=message):
         space(file=str(file))
+
+
+def test_a_schedule_of_the_preset_is_one_of_the_values_that_are_searched(tmp_path):
+    args = ["--preset", "modern"]
+    rate = space(*args).ranges["optimiser.learning_rate"]
+    assert isinstance(rate, Choice)
+    assert rate.values[-1] == space(*args).baseline["optimiser.learning_rate"]
+    assert rate.values[-1] == "linear:0.001:0.0001:300000"
+    file = tmp_path / "space.toml"
+    file.write_text("learning-rate = {low = 1e-5, high = 1e-3, log = true}\n")
+    with pytest.raises(SettingError, match="no range from low to high holds: give a list"):
+        space(*args, file=str(file))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hyperaction.agents.schedules import Linear
 from hyperaction.agents.search_spaces import Choice, Range, Space, space_for
 from hyperaction.arguments import options_of
 from hyperaction.errors import SettingError, option, unknown
@@ -76,7 +77,7 @@ def search_space(
         ranges = {name: each for name, each in ranges.items() if name in wanted}
     if RANK in ranges and not own:
         ranges[RANK] = Range(1, _highest_rank(sizes, ranges[RANK]))
-    ranges = {name: _including(each, now[name]) for name, each in ranges.items()}
+    ranges = {name: _including(name, each, now[name]) for name, each in ranges.items()}
     ranges = {name: each for name, each in ranges.items() if not _is_single(each)}
     if not ranges:
         raise SettingError("nothing is left to search: every setting of the space is given")
@@ -138,11 +139,16 @@ def _highest_rank(sizes: Sequence[int], given: Range | Choice) -> int:
     return highest
 
 
-def _including(each: Range | Choice, value: Any) -> Range | Choice:
+def _including(name: str, each: Range | Choice, value: Any) -> Range | Choice:
     """The range with what the preset has in it."""
     value = _plain(value)
     if isinstance(each, Choice):
         return each if value in each.values else Choice((*each.values, value))
+    if not isinstance(value, int | float):
+        raise SettingError(
+            f"`{name}` is {value} in the preset, which no range from low to high holds: give a "
+            f"list of values to search"
+        )
     return Range(min(each.low, value), max(each.high, value), each.log)
 
 
@@ -152,7 +158,9 @@ def _is_single(each: Range | Choice) -> bool:
 
 def _plain(value: Any) -> Any:
     """A value as a choice has it."""
-    return " ".join(map(str, value)) if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    return str(value) if isinstance(value, Linear) else value
 
 
 def value_text(value: Any) -> str:

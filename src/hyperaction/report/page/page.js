@@ -3,7 +3,7 @@
 
 function drawSettings() {
   const names = unique(data.runs.flatMap((run) => Object.keys(run.settings)));
-  const setting = (run, name) => { const value = run.settings[name] ?? null; return typeof value === "string" ? value : JSON.stringify(value); };
+  const setting = (run, name) => { const value = run.settings[name] ?? "–"; return typeof value === "string" ? value : JSON.stringify(value); };
   const differ = names.filter((name) => unique(data.runs.map((run) => setting(run, name))).length > 1);
   const common = names.filter((name) => !differ.includes(name));
   byId("differences").replaceChildren();
