@@ -47,7 +47,6 @@ MODERN: Space = {
     "n_step": Range(1, 5),
     "exploration.decay_steps": Range(1, 50_000, log=True),
     "network.hidden": Choice(("256 256", "400 300", "600 400")),
-    "heads.critics": Choice((1, 2)),
     "heads.total_width": Choice((200, 400, 800)),
 }
 
