@@ -69,7 +69,7 @@ def test_no_budget_buys_less_exactness_for_more_time(rank, kind):
 
 
 def test_tables_past_the_caches_are_not_eliminated_where_searching_takes_less():
-    edges = [(v, w) for v in range(38) for w in range(v + 1, min(v + 7, 38))]
+    edges = [(v, w) for v in range(38) for w in range(v + 1, min(v + 8, 38))]
     hypergraph = Hypergraph((5,) * 38, edges)
     eliminated, searched = maximiser(hypergraph, way="elimination"), maximiser(hypergraph)
     if HAS_KERNEL:

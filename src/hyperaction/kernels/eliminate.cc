@@ -9,6 +9,7 @@
 
 #include "lanes.h"
 #include "program.h"
+#include "vector_math.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
@@ -16,71 +17,93 @@ namespace ffi = xla::ffi;
 namespace hyperaction {
 namespace {
 
-template <int kChoices>
-HYPERACTION_INLINE void best_of_sums(Lanes* dst, const Lanes* a, const int32_t* ia, const Lanes* b,
-                                     const int32_t* ib, int count, int choices) {
-  const int m = kChoices ? kChoices : choices;
-  for (int i = 0; i < count; ++i) {
-    // The choices of one entry stand side by side in both tables: the vertex is their last axis.
-    const Lanes* x = a + (ia ? ia[i] : i * m);
-    const Lanes* y = b + (ib ? ib[i] : i * m);
-    Lanes best = x[0] + y[0];
-    for (int k = 1; k < m; ++k) best = larger(best, x[k] + y[k]);
-    dst[i] = best;
+// The sum of a choice's entries in the operands that stay.
+template <int kNumber, int kMoving>
+HYPERACTION_INLINE Lanes rest_of(const Lanes* const* from, int k) {
+  Lanes rest = from[kNumber - 1][k];
+  for (int o = kNumber - 2; o >= kMoving; --o) rest = rest + from[o][k];
+  return rest;
+}
+
+// One instruction. The choices of one entry stand side by side in all tables: the vertex is their
+// last axis. Those of operands that stay are kept in registers, added up, for a whole run.
+template <int kChoices, int kNumber, int kMoving>
+HYPERACTION_INLINE void best_of_sums(const Program& program, const Instruction& in, Lanes* arena,
+                                     int shift) {
+  using Register = Lanes::Register;
+  constexpr bool kHolds = kMoving < kNumber;
+  const int m = kChoices ? kChoices : in.choices;
+  Lanes* dst = arena + in.dst;
+  const int runs = in.count / in.run;
+  for (int run = 0; run < runs; ++run, dst += in.run) {
+    const Lanes* from[kNumber];
+    for (int o = 0; o < kNumber; ++o) from[o] = arena + program.run_of(in, o, run);
+    from[0] += shift;
+    // What the operands that stay add, for a known number of choices.
+    Lanes held[kHolds && kChoices ? kChoices : 1];
+    if (kHolds && kChoices)
+      for (int k = 0; k < kChoices; ++k) held[k] = rest_of<kNumber, kMoving>(from, k);
+    for (int e = 0; e < in.run; ++e) {
+      for (int i = 0; i < kRegisters; ++i) {
+        const auto sum = [&](int k) {
+          Register all = from[0][e * m + k].parts[i];
+          for (int o = 1; o < kMoving; ++o) all += from[o][e * m + k].parts[i];
+          if (kHolds && kChoices) return all + held[k].parts[i];
+          if (kHolds) return all + rest_of<kNumber, kMoving>(from, k).parts[i];
+          return all;
+        };
+        Register best = sum(0);
+        for (int k = 1; k < m; ++k) best = larger_of(best, sum(k));
+        dst[e].parts[i] = best;
+      }
+    }
   }
 }
 
-HYPERACTION_INLINE void execute(const Instruction& in, Lanes* arena, const int32_t* index,
-                                int choice) {
-  Lanes* dst = arena + in.dst;
-  const Lanes* a = arena + in.a + choice * in.a_shift;
-  const int32_t* ia = in.a_index < 0 ? nullptr : index + in.a_index;
-  if (in.b < 0) {
-    for (int i = 0; i < in.count; ++i) {
-      const Lanes* x = a + (ia ? ia[i] : i * in.choices);
-      Lanes best = x[0];
-      for (int k = 1; k < in.choices; ++k) best = larger(best, x[k]);
-      dst[i] = best;
-    }
-    return;
-  }
-  const Lanes* b = arena + in.b;
-  const int32_t* ib = in.b_index < 0 ? nullptr : index + in.b_index;
-  switch (in.choices) {
-    case 1:
-      if (!ia && !ib) {
-        for (int i = 0; i < in.count; ++i) dst[i] = a[i] + b[i];
-      } else {
-        best_of_sums<1>(dst, a, ia, b, ib, in.count, 1);
-      }
-      break;
-    // The usual numbers of sub-actions, known to the compiler, run several times as fast.
-    case 2:
-      best_of_sums<2>(dst, a, ia, b, ib, in.count, 2);
-      break;
-    case 3:
-      best_of_sums<3>(dst, a, ia, b, ib, in.count, 3);
-      break;
-    case 4:
-      best_of_sums<4>(dst, a, ia, b, ib, in.count, 4);
-      break;
-    case 5:
-      best_of_sums<5>(dst, a, ia, b, ib, in.count, 5);
-      break;
-    case 6:
-      best_of_sums<6>(dst, a, ia, b, ib, in.count, 6);
-      break;
-    case 7:
-      best_of_sums<7>(dst, a, ia, b, ib, in.count, 7);
-      break;
-    case 8:
-      best_of_sums<8>(dst, a, ia, b, ib, in.count, 8);
-      break;
-    case 9:
-      best_of_sums<9>(dst, a, ia, b, ib, in.count, 9);
-      break;
+template <int kChoices>
+HYPERACTION_INLINE void with_choices(const Program& program, const Instruction& in, Lanes* arena,
+                                     int shift) {
+  switch (in.num_operands() * 4 + in.moving) {
+    case 1 * 4 + 1:
+      return best_of_sums<kChoices, 1, 1>(program, in, arena, shift);
+    case 2 * 4 + 1:
+      return best_of_sums<kChoices, 2, 1>(program, in, arena, shift);
+    case 2 * 4 + 2:
+      return best_of_sums<kChoices, 2, 2>(program, in, arena, shift);
+    case 3 * 4 + 1:
+      return best_of_sums<kChoices, 3, 1>(program, in, arena, shift);
+    case 3 * 4 + 2:
+      return best_of_sums<kChoices, 3, 2>(program, in, arena, shift);
     default:
-      best_of_sums<0>(dst, a, ia, b, ib, in.count, in.choices);
+      return best_of_sums<kChoices, 3, 3>(program, in, arena, shift);
+  }
+}
+
+HYPERACTION_INLINE void execute(const Program& program, const Instruction& in, Lanes* arena,
+                                int choice) {
+  const int shift = choice * in.shift;
+  switch (in.choices) {
+    // The usual numbers of sub-actions, known to the compiler, run several times as fast.
+    case 1:
+      return with_choices<1>(program, in, arena, shift);
+    case 2:
+      return with_choices<2>(program, in, arena, shift);
+    case 3:
+      return with_choices<3>(program, in, arena, shift);
+    case 4:
+      return with_choices<4>(program, in, arena, shift);
+    case 5:
+      return with_choices<5>(program, in, arena, shift);
+    case 6:
+      return with_choices<6>(program, in, arena, shift);
+    case 7:
+      return with_choices<7>(program, in, arena, shift);
+    case 8:
+      return with_choices<8>(program, in, arena, shift);
+    case 9:
+      return with_choices<9>(program, in, arena, shift);
+    default:
+      return with_choices<0>(program, in, arena, shift);
   }
 }
 
@@ -109,7 +132,7 @@ Best search(const Program& program, Lanes* arena, size_t num_conditions) {
     // Eliminate up to the next condition or the end.
     for (; step < header.num_steps && !program.steps[step].conditions; ++step) {
       for (int i = program.steps[step].first; i < program.steps[step].last; ++i)
-        execute(program.instructions[i], arena, program.index, 0);
+        execute(program, program.instructions[i], arena, 0);
     }
     if (step < header.num_steps) {
       where[depth] = step;
@@ -125,7 +148,7 @@ Best search(const Program& program, Lanes* arena, size_t num_conditions) {
       if (++taken < condition.size) {
         code = taken ? code + 1 : code * condition.size;
         for (int i = condition.first; i < condition.last; ++i)
-          execute(program.instructions[i], arena, program.index, taken);
+          execute(program, program.instructions[i], arena, taken);
         step = where[depth - 1] + 1;
         break;
       }
@@ -147,15 +170,17 @@ void replay(const Program& program, Lanes* arena, const int32_t* actions) {
     for (int i = step.first; i < step.last; ++i) {
       const Instruction& in = program.instructions[i];
       if (!step.conditions) {
-        execute(in, arena, program.index, 0);
+        execute(program, in, arena, 0);
         continue;
       }
+      // The tables have the same axes, so that entries count up in all of them.
+      const int a = in.operands[0].start, b = in.operands[1].start;
       for (int lane = 0; lane < kLanes; ++lane) {
-        const int shift = actions[lane * n + step.vertex] * in.a_shift;
-        for (int e = 0; e < in.count; ++e) {
-          const float b = in.b < 0 ? 0.0f : numbers[(in.b + e) * kLanes + lane];
-          numbers[(in.dst + e) * kLanes + lane] = numbers[(in.a + shift + e) * kLanes + lane] + b;
-        }
+        const float* from = numbers + (a + actions[lane * n + step.vertex] * in.shift) * kLanes + lane;
+        const float* other = numbers + b * kLanes + lane;
+        float* to = numbers + in.dst * kLanes + lane;
+        for (int e = 0; e < in.count * kLanes; e += kLanes)
+          to[e] = b < 0 ? from[e] : from[e] + other[e];
       }
     }
   }
@@ -169,19 +194,21 @@ void trace_back(const Program& program, const Lanes* arena, int32_t* actions) {
     const Step& step = program.steps[s];
     if (step.conditions || step.vertex < 0) continue;
     const Instruction& in = program.instructions[step.last - 1];
-    const int32_t* ia = in.a_index < 0 ? nullptr : program.index + in.a_index;
-    const int32_t* ib = in.b_index < 0 ? nullptr : program.index + in.b_index;
+    const int number = in.num_operands();
     for (int lane = 0; lane < kLanes; ++lane) {
       int entry = 0;
       for (int p = step.scope; p < step.scope_end; p += 2)
         entry = entry * program.scopes[p + 1] + actions[lane * n + program.scopes[p]];
-      const int a = in.a + (ia ? ia[entry] : entry * in.choices);
-      const int b = in.b < 0 ? -1 : in.b + (ib ? ib[entry] : entry * in.choices);
+      int from[kOperands];
+      for (int o = 0; o < number; ++o) from[o] = program.entry_of(in, o, entry);
       int best = 0;
       float best_value = kMinusInfinity;
       for (int k = 0; k < in.choices; ++k) {
-        const float value =
-            numbers[(a + k) * kLanes + lane] + (b < 0 ? 0.0f : numbers[(b + k) * kLanes + lane]);
+        // Added up in the order in which the message was.
+        float value = 0.0f, rest = 0.0f;
+        for (int o = 0; o < in.moving; ++o) value += numbers[(from[o] + k) * kLanes + lane];
+        for (int o = number - 1; o >= in.moving; --o) rest += numbers[(from[o] + k) * kLanes + lane];
+        value += rest;
         if (value > best_value) {
           best_value = value;
           best = k;

@@ -1,8 +1,8 @@
 // A program of conditioning and elimination steps, as ../maximise/program.py encodes it.
 //
-// All tables live in one arena. The only instruction is `dst[i] = max over k of A[..] + B[..]`; a
-// step of the program is a run of instructions, and a conditioning step repeats all that follows it
-// for every sub-action of its vertex.
+// All tables live in one arena. The only instruction is `dst[i] = max over k of the sum of one to
+// three tables' entries`; a step of the program is a run of instructions, and a conditioning step
+// repeats all that follows it for every sub-action of its vertex.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,25 @@ struct Step {
   int32_t scope, scope_end;                       // the message's vertices, in the scope pool
 };
 
+constexpr int kOperands = 3;
+
+// `count` entries, each the best of so many choices. They come in runs: in each, the place in the
+// operands that move goes on with the entries, and that in the others stays.
 struct Instruction {
-  int32_t dst, count, choices;  // count entries, each the best of so many choices
-  int32_t a, a_index,
-      a_shift;         // offset in the arena; offset of its indices or -1; shift per choice
-  int32_t b, b_index;  // as for a; b is -1 where there is only one table
+  struct Operand {
+    int32_t start, index;  // in the arena, -1 for none; of the runs' starts, -1 where they count up
+  };
+
+  int32_t dst, count, choices, run;
+  int32_t moving;  // so many operands move, the first ones
+  int32_t shift;   // how far a conditioned sub-action moves the first operand
+  Operand operands[kOperands];
+
+  int num_operands() const {
+    int number = 1;
+    while (number < kOperands && operands[number].start >= 0) ++number;
+    return number;
+  }
 };
 
 struct Program {
@@ -41,6 +55,16 @@ struct Program {
     instructions = reinterpret_cast<const Instruction*>(steps + header->num_steps);
     scopes = reinterpret_cast<const int32_t*>(instructions + header->num_instructions);
     index = scopes + header->num_scope;
+  }
+
+  // Where an operand's choices for a run begin in the arena, and for an entry.
+  int run_of(const Instruction& in, int operand, int run) const {
+    const Instruction::Operand& from = in.operands[operand];
+    return from.start + (from.index < 0 ? run * in.run * in.choices : index[from.index + run]);
+  }
+  int entry_of(const Instruction& in, int operand, int entry) const {
+    return run_of(in, operand, entry / in.run) +
+           (operand < in.moving ? entry % in.run * in.choices : 0);
   }
 };
 

@@ -105,13 +105,10 @@ class SoftProgram {
         constexpr int kChoices = decltype(choices)::value;
         constexpr bool kTwo = decltype(two)::value;
         const int m = kChoices ? kChoices : in.choices;
-        const Entry *a = arena_ + in.a + taken * in.a_shift, *b = arena_ + (kTwo ? in.b : 0);
-        const int32_t *ia = index(in.a_index), *ib = kTwo ? index(in.b_index) : nullptr;
-        Entry* dst = arena_ + in.dst;
-        for (int e = 0; e < in.count; ++e) {
-          const Pair<Entry, kTwo> from{a + (ia ? ia[e] : e * m), b + (ib ? ib[e] : e * m)};
-          semiring_.template sum<kChoices, kTwo>(dst + e, from, m);
-        }
+        each_entry(in, taken, m, [&](int dst, int a, int b) {
+          const Pair<Entry, kTwo> from{arena_ + a, arena_ + b};
+          semiring_.template sum<kChoices, kTwo>(arena_ + dst, from, m);
+        });
       });
     }
   }
@@ -122,21 +119,30 @@ class SoftProgram {
       constexpr int kChoices = decltype(choices)::value;
       constexpr bool kTwo = decltype(two)::value;
       const int m = kChoices ? kChoices : in.choices;
-      const int32_t *ia = index(in.a_index), *ib = kTwo ? index(in.b_index) : nullptr;
-      for (int e = 0; e < in.count; ++e) {
-        const int a = in.a + taken * in.a_shift + (ia ? ia[e] : e * m);
-        const int b = kTwo ? in.b + (ib ? ib[e] : e * m) : 0;
+      each_entry(in, taken, m, [&](int dst, int a, int b) {
         const Pair<Entry, kTwo> from{arena_ + a, arena_ + b};
-        semiring_.template pull<kChoices, kTwo>(slopes + in.dst + e, from, slopes + a, slopes + b,
-                                                m);
-      }
+        semiring_.template pull<kChoices, kTwo>(slopes + dst, from, slopes + a, slopes + b, m);
+      });
     });
+  }
+
+  // Where each entry of an instruction goes and comes from; b counts where there are two tables.
+  template <typename Work>
+  HYPERACTION_INLINE void each_entry(const Instruction& in, int taken, int m, Work work) {
+    int dst = in.dst;
+    const bool two = in.operands[1].start >= 0;
+    const int b_step = in.moving > 1 ? m : 0, runs = in.count / in.run;
+    for (int run = 0; run < runs; ++run) {
+      int a = program_.run_of(in, 0, run) + taken * in.shift;
+      int b = two ? program_.run_of(in, 1, run) : 0;
+      for (int e = 0; e < in.run; ++e, a += m, b += b_step) work(dst++, a, b);
+    }
   }
 
   // The usual numbers of sub-actions, known to the compiler, run several times as fast.
   template <typename Work>
   HYPERACTION_INLINE void with_choices(const Instruction& in, Work work) {
-    if (in.b < 0) return with_number(in.choices, work, std::false_type());
+    if (in.operands[1].start < 0) return with_number(in.choices, work, std::false_type());
     with_number(in.choices, work, std::true_type());
   }
   template <typename Work, typename Two>
@@ -160,8 +166,6 @@ class SoftProgram {
         return work(std::integral_constant<int, 0>(), two);
     }
   }
-
-  const int32_t* index(int start) const { return start < 0 ? nullptr : program_.index + start; }
 
   // Combinations come one after the other: each replaces the one held with the probability of its
   // share of the sum so far.
@@ -197,14 +201,15 @@ class SoftProgram {
       }
       for (int i = step.first; i < step.last; ++i) {
         const Instruction& in = program_.instructions[i];
-        const int32_t* ib = index(in.b_index);
+        // The tables have the same axes, so that entries count up in all of them.
+        const int b = in.operands[1].start;
         int a[kLanes];
+        for (int lane = 0; lane < kLanes; ++lane)
+          a[lane] = in.operands[0].start + actions[lane * n + step.vertex] * in.shift;
         for (int e = 0; e < in.count; ++e) {
-          for (int lane = 0; lane < kLanes; ++lane)
-            a[lane] = in.a + actions[lane * n + step.vertex] * in.a_shift + e;
           const Entry own = collect(a);
-          arena_[in.dst + e] =
-              in.b < 0 ? own : semiring_.times(own, arena_[in.b + (ib ? ib[e] : e)]);
+          arena_[in.dst + e] = b < 0 ? own : semiring_.times(own, arena_[b + e]);
+          for (int lane = 0; lane < kLanes; ++lane) ++a[lane];
         }
       }
     }
@@ -214,17 +219,17 @@ class SoftProgram {
   void gather(const Step& step, const int32_t* actions, Entry* values) {
     const int n = program_.header->num_vertices;
     const Instruction& in = program_.instructions[step.last - 1];
-    const int32_t *ia = index(in.a_index), *ib = in.b < 0 ? nullptr : index(in.b_index);
+    const bool two = in.operands[1].start >= 0;
     int a[kLanes], b[kLanes];
     for (int lane = 0; lane < kLanes; ++lane) {
       int entry = 0;
       for (int p = step.scope; p < step.scope_end; p += 2)
         entry = entry * program_.scopes[p + 1] + actions[lane * n + program_.scopes[p]];
-      a[lane] = in.a + (ia ? ia[entry] : entry * in.choices);
-      b[lane] = in.b + (ib ? ib[entry] : entry * in.choices);
+      a[lane] = program_.entry_of(in, 0, entry);
+      b[lane] = two ? program_.entry_of(in, 1, entry) : 0;
     }
     for (int k = 0; k < in.choices; ++k) {
-      values[k] = in.b < 0 ? collect(a) : semiring_.times(collect(a), collect(b));
+      values[k] = two ? semiring_.times(collect(a), collect(b)) : collect(a);
       for (int lane = 0; lane < kLanes; ++lane) ++a[lane], ++b[lane];
     }
   }

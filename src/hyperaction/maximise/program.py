@@ -9,6 +9,10 @@ rest, so that all tables stay small enough for the processor's cache.
 All tables' axes are sorted alike: conditioned vertices first, in their order, then eliminated ones,
 the first to go last. So a slice at a conditioned sub-action is one contiguous block, and the
 choices that an elimination maximises over stand side by side.
+
+What follows a condition is repeated for each of its sub-actions. A table's *level* is the number of
+conditions that it depends on: tables that an elimination adds are added before the conditions that
+they do not depend on, where that is less work.
 """
 
 from __future__ import annotations
@@ -34,6 +38,9 @@ from hyperaction.maximise.orders import (
     smallest_table,
     table_size,
 )
+
+MOST_OPERANDS = 3
+"""The most tables that one instruction adds up."""
 
 OVERHEAD = 12
 """What one instruction costs beside its adds, in adds."""
@@ -132,22 +139,22 @@ def order_of(steps: tuple[Step, ...]) -> tuple[int, ...]:
 
 @dataclass
 class Table:
-    """A table in the arena: its vertices, slowest axis first, and where it starts."""
+    """A table in the arena: its vertices, slowest axis first, where it starts, and its level."""
 
     scope: tuple[int, ...]
     start: int
+    level: int
 
 
 @dataclass
 class Instruction:
-    """`target[i] = max over choices of a[..] + b[..]`."""
+    """`target[i] = max over choices of a[..] + b[..] + c[..]`, with one to three operands."""
 
     target: Table
     choices: int
-    a: Table
-    b: Table | None
-    last: int | None  # the eliminated vertex, the last axis of a and b
-    shift: int = 0  # how far one conditioned sub-action moves a
+    operands: tuple[Table, ...]
+    last: int | None  # the eliminated vertex, the last axis of all operands
+    shift: int = 0  # how far one conditioned sub-action moves the first operand
 
 
 @dataclass
@@ -164,23 +171,44 @@ class Routine:
 class _Builder:
     """Turns steps into instructions, and counts what they cost."""
 
-    def __init__(self, hypergraph: Hypergraph, steps: tuple[Step, ...], budget: float) -> None:
+    def __init__(
+        self,
+        hypergraph: Hypergraph,
+        steps: tuple[Step, ...],
+        budget: float,
+        operands: int = MOST_OPERANDS,
+    ) -> None:
         self.hypergraph = hypergraph
         self.budget = budget
+        self.operands = operands
         self.cost = 0.0
         self.adds = 0
         self.arena = 0
-        self.repeated = 1
+        self.repeats = [1]  # by level
         conditioned = [step.vertex for step in steps if step.conditions]
         eliminated = [step.vertex for step in steps if not step.conditions]
         self.place = {v: i for i, v in enumerate([*conditioned, *reversed(eliminated)])}
-        self.inputs = [self._table(frozenset(edge)) for edge in hypergraph.edges]
+        self.inputs = [self._table(frozenset(edge), 0) for edge in hypergraph.edges]
         self.tables = list(self.inputs)
-        self.routines = [self._condition(s) if s.conditions else self._eliminate(s) for s in steps]
-        self.routines.append(self._total())
+        self.early = [Routine(-1, 1, conditions=False)]  # by level: sums for what comes later
+        routines = [self._condition(s) if s.conditions else self._eliminate(s) for s in steps]
+        routines.append(self._total())
+        self.routines = self._with_early(routines)
 
-    def _table(self, scope: Scope) -> Table:
-        table = Table(tuple(sorted(scope, key=self.place.__getitem__)), self.arena)
+    @property
+    def level(self) -> int:
+        return len(self.repeats) - 1
+
+    def _with_early(self, routines: list[Routine]) -> list[Routine]:
+        early, placed = iter(self.early), list[Routine]()
+        for routine in routines:
+            if routine.conditions and (sums := next(early)).instructions:
+                placed.append(sums)
+            placed.append(routine)
+        return placed
+
+    def _table(self, scope: Scope, level: int) -> Table:
+        table = Table(tuple(sorted(scope, key=self.place.__getitem__)), self.arena, level)
         self.arena += size_of(self.hypergraph, scope)
         if self.arena > LARGEST_ARENA:
             raise TooCostlyError
@@ -190,32 +218,33 @@ class _Builder:
         self,
         routine: Routine,
         scope: Scope,
-        a: Table,
-        b: Table | None,
-        *,
+        *operands: Table,
         last: int | None = None,
         shift: int = 0,
+        level: int | None = None,
     ) -> Table:
+        level = self.level if level is None else level
         choices = 1 if last is None else self.hypergraph.sizes[last]
         count = size_of(self.hypergraph, scope)
-        self.adds += self.repeated * count * choices
-        self.cost += self.repeated * (count * choices * _slowdown(count * choices) + OVERHEAD)
+        self.adds += self.repeats[level] * count * choices
+        self.cost += self.repeats[level] * (count * choices * _slowdown(count * choices) + OVERHEAD)
         if self.cost > self.budget:
             raise TooCostlyError
-        target = self._table(scope)
-        routine.instructions.append(Instruction(target, choices, a, b, last, shift))
+        target = self._table(scope, level)
+        routine.instructions.append(Instruction(target, choices, operands, last, shift))
         return target
 
     def _condition(self, step: Step) -> Routine:
         routine = Routine(step.vertex, self.hypergraph.sizes[step.vertex], conditions=True)
-        self.repeated *= routine.size
+        self.repeats.append(self.repeats[-1] * routine.size)
+        self.early.append(Routine(-1, 1, conditions=False))
         holding = [table for table in self.tables if step.vertex in table.scope]
         self.tables = [table for table in self.tables if step.vertex not in table.scope]
         for table in holding:
             scope = frozenset(table.scope) - {step.vertex}
             same = [other for other in self.tables if frozenset(other.scope) == scope]
             shift = size_of(self.hypergraph, scope)
-            added = self._emit(routine, scope, table, same[0] if same else None, shift=shift)
+            added = self._emit(routine, scope, table, *same[:1], shift=shift)
             if same:
                 self.tables.remove(same[0])
             self.tables.append(added)
@@ -225,17 +254,46 @@ class _Builder:
         routine = Routine(step.vertex, self.hypergraph.sizes[step.vertex], conditions=False)
         holding = [table for table in self.tables if step.vertex in table.scope]
         self.tables = [table for table in self.tables if step.vertex not in table.scope]
-        while len(holding) > 2:
+        holding = self._add_early(holding)
+        while len(holding) > self.operands:
             one, other = self._smallest_pair(holding)
             holding = [table for table in holding if table is not one and table is not other]
             scope = frozenset(one.scope) | frozenset(other.scope)
             holding.append(self._emit(routine, scope, one, other))
-        a, b = holding[0], holding[1] if len(holding) > 1 else None
-        scope = (frozenset(a.scope) | frozenset(b.scope if b else ())) - {step.vertex}
-        message = self._emit(routine, scope, a, b, last=step.vertex)
+        scope = frozenset(v for table in holding for v in table.scope) - {step.vertex}
+        message = self._emit(routine, scope, *holding, last=step.vertex)
         routine.scope = message.scope
         self.tables.append(message)
         return routine
+
+    def _add_early(self, holding: list[Table]) -> list[Table]:
+        """Adds tables before the conditions that they do not depend on."""
+        early = [table for table in holding if table.level < self.level]
+        while len(early) > 1:
+            one, other = self._smallest_pair(early)
+            if (added := self._sum_early(one, other)) is None:
+                return holding
+            gone = (one, other)
+            holding = [added, *(table for table in holding if table not in gone)]
+            early = [added, *(table for table in early if table not in gone)]
+        if early and early[0] not in self.inputs:
+            within = frozenset(early[0].scope)
+            for table in [t for t in self.tables if within.issuperset(t.scope)]:
+                if table.level < self.level and (added := self._sum_early(early[0], table)):
+                    self.tables.remove(table)
+                    holding[holding.index(early[0])] = added
+                    early = [added]
+        return holding
+
+    def _sum_early(self, one: Table, other: Table) -> Table | None:
+        """Two tables' sum before the conditions that it does not need; None if it costs more."""
+        scope = frozenset(one.scope) | frozenset(other.scope)
+        level = max(one.level, other.level)
+        early = self.repeats[level] * size_of(self.hypergraph, scope)
+        least = min(size_of(self.hypergraph, frozenset(t.scope)) for t in (one, other))
+        if early > self.repeats[-1] * least:
+            return None
+        return self._emit(self.early[level], scope, one, other, level=level)
 
     def _smallest_pair(self, tables: list[Table]) -> tuple[Table, Table]:
         """The two tables whose sum is smallest, so that few adds touch the largest table."""
@@ -268,9 +326,17 @@ def adds(hypergraph: Hypergraph, steps: tuple[Step, ...]) -> int:
 
 
 @lru_cache(maxsize=64)
-def encoded(hypergraph: Hypergraph, steps: tuple[Step, ...]) -> NDArray[np.int32]:
-    """The program as the kernel reads it: one flat array (see kernels/program.h)."""
-    builder = _Builder(hypergraph, steps, math.inf)
+def encoded(
+    hypergraph: Hypergraph, steps: tuple[Step, ...], operands: int = MOST_OPERANDS
+) -> NDArray[np.int32]:
+    """The program as the kernels read it: one flat array (see kernels/program.h).
+
+    Args:
+        hypergraph: The hypergraph.
+        steps: Its vertices' steps.
+        operands: The most tables that an instruction may take; soft kernels know two.
+    """
+    builder = _Builder(hypergraph, steps, math.inf, operands)
     indices = _Indices(hypergraph)
     routines: list[tuple[int, ...]] = []
     instructions: list[list[int]] = []
@@ -296,7 +362,11 @@ def encoded(hypergraph: Hypergraph, steps: tuple[Step, ...]) -> NDArray[np.int32
 
 
 class _Indices:
-    """Where instructions find their operands, each index array kept once."""
+    """Where instructions find their operands, each index array kept once.
+
+    Entries of a target come in runs, in which an operand's place moves on from entry to entry, or
+    stays. Indices say where each run starts.
+    """
 
     def __init__(self, hypergraph: Hypergraph) -> None:
         self.hypergraph = hypergraph
@@ -305,15 +375,22 @@ class _Indices:
         self.known: dict[bytes, int] = {}
 
     def encode(self, one: Instruction) -> list[int]:
-        count = size_of(self.hypergraph, frozenset(one.target.scope))
-        row = [one.target.start, count, one.choices]
-        row += [one.a.start, -1 if one.shift else self._place(one, one.a), one.shift]
-        row += [-1, -1] if one.b is None else [one.b.start, self._place(one, one.b)]
-        return row
+        places = [self._places(one, operand) for operand in one.operands]
+        run, moves = self._run(one, places)
+        # Those that move come first; a conditioned one always does.
+        order = sorted(range(len(moves)), key=lambda i: not moves[i])
+        row = [one.target.start, len(places[0]), one.choices, run, sum(moves), one.shift]
+        for i in order:
+            step = run * one.choices if moves[i] else 0
+            row += [one.operands[i].start, self._place(places[i][::run], step)]
+        return row + [-1, -1] * (MOST_OPERANDS - len(order))
 
-    def _place(self, one: Instruction, operand: Table) -> int:
-        """The place of the operand's indices; -1 where they just count up."""
+    def _places(self, one: Instruction, operand: Table) -> NDArray[np.int32]:
+        """Where the choices of each of the target's entries begin in the operand."""
         scope = one.target.scope if one.last is None else (*one.target.scope, one.last)
+        if one.shift and operand is one.operands[0]:
+            scope = operand.scope[1:]
+            return np.arange(math.prod(self.hypergraph.table_shape(scope)), dtype=np.int32)
         shape = self.hypergraph.table_shape(scope)
         grid = np.broadcast_to(
             np.arange(math.prod(self.hypergraph.table_shape(operand.scope))).reshape(
@@ -321,14 +398,27 @@ class _Indices:
             ),
             shape,
         )
-        index = np.ravel(grid if one.last is None else grid[..., 0]).astype(np.int32)
-        if np.array_equal(index, np.arange(len(index)) * one.choices):
+        return np.ravel(grid if one.last is None else grid[..., 0]).astype(np.int32)
+
+    def _run(self, one: Instruction, operands: list[NDArray[np.int32]]) -> tuple[int, list[bool]]:
+        """The longest run, and which operands move in it."""
+        sizes = self.hypergraph.table_shape(one.target.scope)
+        for axis in range(len(sizes)):
+            run = math.prod(sizes[axis:])
+            steps = [np.diff(places.reshape(-1, run)) for places in operands]
+            if all((step == 0).all() or (step == one.choices).all() for step in steps):
+                return run, [run == 1 or bool(step.any()) for step in steps]
+        return 1, [True] * len(operands)
+
+    def _place(self, starts: NDArray[np.int32], step: int) -> int:
+        """The place of the runs' starts; -1 where they just count up by the step."""
+        if step and np.array_equal(starts, np.arange(len(starts)) * step):
             return -1
-        key = index.tobytes()
+        key = starts.tobytes()
         if key not in self.known:
             self.known[key] = self.length
-            self.arrays.append(index)
-            self.length += len(index)
+            self.arrays.append(starts)
+            self.length += len(starts)
         return self.known[key]
 
 

@@ -39,7 +39,7 @@ def soft_marginals(
     entropy: bool = False,
 ) -> tuple[Float[Array, " batch"], Float[Array, " batch"], Float[Array, "batch outputs"]]:
     """The soft value, the entropy if asked for, and the marginals."""
-    program, bounds = encoded(hypergraph, steps), _bounds(hypergraph)
+    program, bounds = encoded(hypergraph, steps, operands=2), _bounds(hypergraph)
     compute = partial(kernels.soft_marginals, program=program, bounds=bounds, entropy=entropy)
     found: tuple[Array, Array, Array] = _in_one_batch(compute)(tables, temperature)
     return found
@@ -53,7 +53,7 @@ def soft_sample(
     key: PRNGKeyArray,
 ) -> Int[Array, "batch vertices"]:
     """A draw per state."""
-    program, bounds = encoded(hypergraph, steps), _bounds(hypergraph)
+    program, bounds = encoded(hypergraph, steps, operands=2), _bounds(hypergraph)
     seeds = jax.random.bits(key, (tables.shape[0], 2), jnp.uint32)
     draw = partial(kernels.soft_sample, program=program, bounds=bounds)
     drawn: Int[Array, "batch vertices"] = _in_one_batch(draw)(tables, temperature, seeds)
@@ -62,7 +62,7 @@ def soft_sample(
 
 @lru_cache(maxsize=64)
 def _differentiable(hypergraph: Hypergraph, steps: Steps) -> Callable[..., Any]:
-    program, bounds = encoded(hypergraph, steps), _bounds(hypergraph)
+    program, bounds = encoded(hypergraph, steps, operands=2), _bounds(hypergraph)
 
     @jax.custom_vjp
     def value(
