@@ -11,6 +11,9 @@ from jaxtyping import Array, Float
 
 LossName = Literal["mse", "huber"]
 
+UNROLLED = 5
+"""Targets that the quantile loss adds in one turn of its loop."""
+
 
 def td_target(
     reward: Float[Array, ""], discount: Float[Array, ""], next_value: Float[Array, "..."]
@@ -34,14 +37,42 @@ def huber(error: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def quantile_huber(
-    quantiles: Float[Array, " quantiles"], targets: Float[Array, " targets"], kappa: float
+    quantiles: Float[Array, " quantiles"],
+    targets: Float[Array, " targets"],
+    kappa: float,
+    weights: Float[Array, " targets"] | None = None,
 ) -> Float[Array, " quantiles"]:
-    """The quantile Huber loss of each quantile, over all targets (Dabney et al., 2018)."""
-    count = len(quantiles)
-    shares = (jnp.arange(count) + 0.5) / count
-    errors = targets[None, :] - quantiles[:, None]
-    weights = jnp.abs(shares[:, None] - (errors < 0))
-    return (weights * kappa * huber(errors / kappa)).mean(axis=-1)
+    """The quantile Huber loss of each quantile, over all targets (Dabney et al., 2018).
+
+    Differentiable in the quantiles alone.
+    """
+    shares = (jnp.arange(len(quantiles)) + 0.5) / len(quantiles)
+    fixed = jax.lax.stop_gradient(quantiles)
+    weights = jnp.ones_like(targets) if weights is None else weights
+
+    # Target by target, losses and slopes together: XLA takes five times as long for all at once.
+    def add(
+        sums: tuple[Array, Array], one: tuple[Array, Array]
+    ) -> tuple[tuple[Array, Array], None]:
+        target, weight = one
+        error = target - fixed
+        weight = weight * jnp.abs(shares - (error < 0))
+        slope = jnp.clip(error, -kappa, kappa)
+        return (sums[0] + weight * kappa * huber(error / kappa), sums[1] - weight * slope), None
+
+    zeros = jnp.zeros_like(fixed)
+    targets, weights = jax.lax.stop_gradient((targets, weights))
+    (losses, slopes), _ = jax.lax.scan(add, (zeros, zeros), (targets, weights), unroll=UNROLLED)
+    return (losses + slopes * (quantiles - fixed)) / weights.sum()
+
+
+def without_largest(values: Float[Array, " n"], count: int) -> Float[Array, " n"]:
+    """One for each value, but zero for so many of the largest; of equals, the first go."""
+    # Compared with one another: XLA's sort takes longer than all the rest of the loss.
+    place = jnp.arange(len(values))
+    other, own = values[:, None], values[None, :]
+    before = (other > own) | ((other == own) & (place[:, None] < place[None, :]))
+    return (before.sum(axis=0) >= count).astype(values.dtype)
 
 
 LOSSES: dict[LossName, Callable[[Float[Array, ""]], Float[Array, ""]]] = {

@@ -266,6 +266,28 @@ def test_an_entrys_value_is_the_mean_of_its_quantiles():
     np.testing.assert_array_equal(greedy, found)
 
 
+def test_soft_values_of_several_critics_equal_a_slow_reference():
+    temperature = 0.3
+    agent = agent_for(
+        objective="soft", temperature=temperature, critics=3, target_critics="min", mixer="mean"
+    )
+    state = init(agent)._replace(target=init(agent, 1).online)
+    batch = batch_for(agent)
+    _, info = update(agent, state, batch)
+    for row in range(6):
+        following = batch.next_observation[row]
+        each = np.array([q_values_of(c, following) for c in critics_of(state.target)])
+        weights = np.exp(each.mean(axis=0) / temperature)
+        policy = weights / weights.sum()
+        entropy = -(policy * np.log(policy)).sum()
+        value = min((policy * values).sum() for values in each) + temperature * entropy
+        target = batch.reward[row] + batch.discount[row] * value
+        taken = (batch.observation[row], batch.action[row])
+        own = [action_value(c, *taken) for c in critics_of(state.online)]
+        expected = np.mean([(target - value) ** 2 for value in own])
+        np.testing.assert_allclose(info.losses[row], expected, rtol=1e-3, atol=1e-5)
+
+
 @pytest.mark.parametrize("munchausen", [0.0, 0.9])
 def test_soft_losses_equal_a_slow_reference(munchausen):
     temperature = 0.3

@@ -49,6 +49,14 @@ def test_the_replay_ratio_does_not_depend_on_the_number_of_environments():
     assert updates == {1: 41, 3: 41}
 
 
+def test_several_updates_follow_a_step():
+    env = Counting()
+    agent = HGQN(env, train_frequency=2, gradient_steps=3, **TINY).learn(90)
+    assert int(agent.state.optimiser.updates) == 3 * 41
+    assert agent.trainer.updates_until(90) == 0
+    assert agent.trainer.updates_until(100) == 3 * 5
+
+
 def test_time_limits_bootstrap_and_terminations_do_not():
     ring = HGQN(Counting(), **TINY).learn(16).trainer.replay.ring
     last = ring.arrays.next_observation[:16, 0] % 100 == 4

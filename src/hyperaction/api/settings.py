@@ -23,7 +23,9 @@ class Settings(TypedDict, total=False):
     learning_starts: int
     """Steps before learning starts."""
     train_frequency: int
-    """Environment steps per update."""
+    """Environment steps between updates."""
+    gradient_steps: int
+    """Updates each time: with a train_frequency of 1, the replay ratio."""
     prioritised: bool
     """Sample in proportion to the square root of the last loss."""
     priority_exponent: float

@@ -17,7 +17,7 @@ from hyperaction.maximise.base import AbstractWay
 from hyperaction.maximise.cost import Budget
 from hyperaction.mixers import Sum
 from hyperaction.networks.q_network import QNetwork
-from hyperaction.networks.values import AbstractValueNetwork, Evaluation
+from hyperaction.networks.values import AbstractValueNetwork, Evaluation, Mask, Temperature
 
 
 class Identity(eqx.Module):
@@ -100,6 +100,19 @@ class Ensemble(AbstractValueNetwork):
         """The quantiles of an action's return in this state, as each critic estimates them."""
         each = self._each(lambda member, state: member.quantiles(state, action)[0])
         return each(self.members, self.state_network(observation))
+
+    def soft_values(
+        self, observation: Any, temperature: Temperature, *, mask: Mask = None
+    ) -> Float[Array, " critics"]:
+        """The soft value, with each critic's own expectation of Q in place of all critics'.
+
+        Actions are drawn by the mean of the critics, as the agent draws them.
+        """
+        outputs, baselines = self._evaluated(observation)
+        mean = outputs.mean(axis=0)
+        marginals = self.maximiser.marginals(mean, temperature, mask=mask)
+        around = jnp.where(marginals > 0, marginals * (outputs - mean), 0.0).sum(axis=-1)
+        return self.maximiser.soft(mean, temperature, mask=mask) + around + baselines
 
     def critics_outputs(self, observation: Any) -> Float[Array, "critics outputs"]:
         """Each critic's values of all hyperedges, weighted as in its mix."""

@@ -154,6 +154,12 @@ class AbstractValueNetwork(AbstractQFunction):
         outputs, state, baseline = self.evaluate(observation)
         return self.maximiser.soft(outputs, temperature, mask=mask, state=state) + baseline
 
+    def soft_values(
+        self, observation: Any, temperature: Temperature, *, mask: Mask = None
+    ) -> Float[Array, " critics"]:
+        """The soft value, with each critic's own expectation of Q in place of all critics'."""
+        return self.soft(observation, temperature, mask=mask)[None]
+
     def entropy(
         self, observation: Any, temperature: Temperature, *, mask: Mask = None
     ) -> Float[Array, ""]:

@@ -93,7 +93,7 @@ def few_updates(trainer: Trainer, steps: int) -> str:
     The names of settings are in backticks, as in a `SettingError`.
     """
     count, config = trainer.updates_until(steps), trainer.config
-    possible = (steps - trainer.step) / config.train_frequency
+    possible = (steps - trainer.step) / config.train_frequency * config.gradient_steps
     if count >= FEW_UPDATES * possible:
         return ""
     starts = trainer.replay_empty_at + config.learning_starts

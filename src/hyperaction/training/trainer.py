@@ -220,7 +220,8 @@ class Trainer:
     def updates_until(self, step: int) -> int:
         """How many updates the steps up to this one will make."""
         starts = max(self.step, self.replay_empty_at + self.config.learning_starts)
-        return max(0, step - starts) // self.config.train_frequency
+        times = max(0, step - starts) // self.config.train_frequency
+        return times * self.config.gradient_steps
 
     def metrics(self) -> dict[str, float]:
         """What to log of the phase."""
@@ -280,7 +281,8 @@ class Trainer:
         copies = not with_update(config.target)
         for step in due:
             if updates and step % config.train_frequency == 0:
-                self._update(and_act=step == updates[-1])
+                for left in reversed(range(config.gradient_steps)):
+                    self._update(and_act=step == updates[-1] and not left)
             if copies and config.target.is_due(step):
                 self.state = self.compiled.update_target(self.state)
             if step % LOSS_INTERVAL == 0 and self.loss is not None:

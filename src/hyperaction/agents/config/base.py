@@ -34,7 +34,9 @@ class AgentConfig(ABC):
     learning_starts: int = 10_000
     """Steps before learning starts."""
     train_frequency: int = 1
-    """Environment steps per update."""
+    """Environment steps between updates."""
+    gradient_steps: int = added(1)
+    """Updates each time: with a train_frequency of 1, the replay ratio."""
     prioritised: bool = False
     """Sample in proportion to the square root of the last loss."""
     priority_exponent: float = added(1.0)
@@ -55,7 +57,7 @@ class AgentConfig(ABC):
 
     def __post_init__(self) -> None:
         zeros = ("reward_clip", "priority_exponent", "weight_exponent")
-        ones = ("n_step", "batch_size", "buffer_size", "train_frequency")
+        ones = ("n_step", "batch_size", "buffer_size", "train_frequency", "gradient_steps")
         check(self, at_least={**dict.fromkeys(ones, 1), **dict.fromkeys(zeros, 0)})
         if not 0.0 <= self.discount <= 1.0:
             raise SettingError(f"`discount` must be from 0 to 1, not {self.discount}")

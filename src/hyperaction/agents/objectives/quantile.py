@@ -47,14 +47,15 @@ class Quantile(AbstractObjective):
         import jax
         import jax.numpy as jnp
 
-        from hyperaction.losses import quantile_huber, td_target
+        from hyperaction.losses import quantile_huber, td_target, without_largest
 
         observation, mask = transition.next_observation, transition.next_mask
         quantiles = online.quantiles(transition.observation, transition.action)
         chooser = jax.lax.stop_gradient(online) if self.double else target
         action = chooser.greedy(observation, mask=mask, candidates=transition.candidates)
-        pooled = jnp.sort(jnp.ravel(target.quantiles(observation, action)))
-        kept = pooled[: len(pooled) - self.drop_quantiles * len(quantiles)]
-        targets = td_target(transition.reward, transition.discount, kept)
-        of_critics = jax.vmap(quantile_huber, in_axes=(0, None, None))
-        return Losses(jnp.ravel(of_critics(quantiles, targets, self.kappa)))
+        pooled = jnp.ravel(target.quantiles(observation, action))
+        dropped = self.drop_quantiles * len(quantiles)
+        weights = without_largest(pooled, dropped) if dropped else None
+        targets = td_target(transition.reward, transition.discount, pooled)
+        of_critics = jax.vmap(quantile_huber, in_axes=(0, None, None, None))
+        return Losses(jnp.ravel(of_critics(quantiles, targets, self.kappa, weights)))

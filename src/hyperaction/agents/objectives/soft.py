@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from hyperaction.agents.objectives.base import AbstractObjective, Losses, LossName, td_losses
-from hyperaction.agents.parts import check
+from hyperaction.agents.parts import added, check
 from hyperaction.errors import SettingError
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ class Soft(AbstractObjective):
     """The lowest that temperature times log-probability can be there."""
     loss: LossName = "mse"
     """The loss of a temporal-difference error."""
+    target_critics: Literal["mean", "min"] = added("mean")
+    """What a target takes of several critics' expected values of the next action: their mean, or
+    their minimum."""
 
     needs_hyperedges: ClassVar[bool] = True
     needs_soft_values: ClassVar[bool] = True
@@ -82,7 +85,10 @@ class Soft(AbstractObjective):
         temperature = self.temperature_of(memory)
         observation, mask = transition.next_observation, transition.next_mask
         values = online.values(transition.observation, transition.action)
-        next_value = target.soft(observation, temperature, mask=mask)
+        if self.target_critics == "min":
+            next_value = target.soft_values(observation, temperature, mask=mask).min()
+        else:
+            next_value = target.soft(observation, temperature, mask=mask)
         statistics = {"temperature": temperature}
         if self.target_entropy:
             statistics["entropy"] = target.entropy(observation, temperature, mask=mask)
