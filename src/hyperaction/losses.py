@@ -57,7 +57,7 @@ def quantile_huber(
         target, weight = one
         error = target - fixed
         weight = weight * jnp.abs(shares - (error < 0))
-        slope = jnp.clip(error, -kappa, kappa)
+        slope = jnp.clip(error / kappa, -1.0, 1.0)
         return (sums[0] + weight * kappa * huber(error / kappa), sums[1] - weight * slope), None
 
     zeros = jnp.zeros_like(fixed)

@@ -164,8 +164,17 @@ SWITCHES, PENDULUM = "tests.faulty:Faulty-v0", "Pendulum-v1"
         (SWITCHES, ["boltzmann", "--rank", "2", "--overlap"]),
         (SWITCHES, ["policy", "--objective", "soft", "--target-entropy", "0.5"]),
         (SWITCHES, ["disagreement", "--by", "critic", "--critics", "2", "--quantiles", "3"]),
+        (SWITCHES, ["extended", "--train-frequency", "2", "--gradient-steps", "3"]),
     ],
-    ids=["extended", "ordinal", "boltzmann", "boltzmann with overlap", "policy", "critics"],
+    ids=[
+        "extended",
+        "ordinal",
+        "boltzmann",
+        "boltzmann with overlap",
+        "policy",
+        "critics",
+        "updates",
+    ],
 )
 def test_a_run_that_is_killed_is_the_run_that_never_stopped(env, options, tmp_path, monkeypatch):
     config = parse_train([env, *RUN, "--exploration", *options])
