@@ -22,8 +22,6 @@ from tests.agents.samples import agent_for, init
 from tests.killing import KilledError, Killer, metrics, train_in
 from tests.training.envs import TINY, Aiming, Climbing, Counting
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 
 def test_joint_actions_come_as_often_as_the_exponentials_of_their_values():
     count, temperature = 4000, 0.05

@@ -35,8 +35,6 @@ from tests.agents.test_restructure import all_values, network_for
 from tests.examples import examples
 from tests.training.envs import TINY, Aiming, Counting
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 LEVELS = (2, 3, 5)
 
 

@@ -11,9 +11,6 @@ from hyperaction.agents.targets import Polyak
 from hyperaction.api import BDQN, DDPG, DQN, HGQN, ActionIn, HGRainbow, Rainbow
 from tests.training.envs import Aiming, Climbing
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
-
 SMALL: dict[str, Any] = {
     "hidden": (32,), "total_width": 64, "learning_rate": 5e-3, "optimiser.epsilon": 1e-8,
     "learning_starts": 100, "interval": 50, "final": 1.0,
