@@ -5,7 +5,7 @@ from unittest import mock
 import jax
 import pytest
 
-from hyperaction.bench import defaults, peers
+from hyperaction.bench import defaults, maximise, peers, treewidth
 from hyperaction.cli import main
 from hyperaction.kernels import library
 from tests.strategies import HAS_KERNEL
@@ -36,7 +36,10 @@ def bench(process, capsys):
     return run
 
 
-def test_the_maximise_benchmark_measures_its_cases(tmp_path, bench):
+def test_the_maximise_benchmark_measures_its_cases(tmp_path, bench, monkeypatch):
+    few = {name: points[:2] for name, points in maximise.GROWTH.items()}
+    monkeypatch.setattr(maximise, "GROWTH", few)
+    monkeypatch.setattr(treewidth, "WIDTHS", {3: 3, 5: 2})
     args = ["maximise", "--states", "2", "--repeats", "1", "--peer-states", "1"]
     args += ["--cases", "HalfCheetah rank 2", "17 x 5 rank 2"]
     isa = ["--isa", "baseline"] if HAS_KERNEL else []
@@ -58,10 +61,12 @@ def test_the_maximise_benchmark_measures_its_cases(tmp_path, bench):
         ways = {row["way"] for row in rows["large"]}
         assert ways == {"ascent", "ascent, bounded", "branch-and-bound"}
     assert all(row["largest loss"] < 0.005 for row in rows["large"])
-    assert len({row["series"] for row in rows["growth"]}) == 4
     for size in (3, 5):  # Bands of the widths 1, 2 and so on.
         widths = [row["width"] for row in rows["width"] if row["sub-actions"] == size]
-        assert widths == list(range(1, len(widths) + 1))
+        assert widths == list(range(1, treewidth.WIDTHS[size] + 1))
+    assert [(row["series"], row["x"]) for row in rows["growth"]] == [
+        (name, x) for name, points in few.items() for x, *_ in points
+    ]
     for figure in ("maximise-growth.png", "maximise-width.png"):
         assert (tmp_path / figure).read_bytes().startswith(b"\x89PNG")
     assert "The exact maximum of a batch" in printed
@@ -111,8 +116,9 @@ def test_the_train_benchmark_splits_a_step(tmp_path, bench):
     assert "times its floor" in " ".join(printed.split())
 
 
-def test_the_atari_benchmark_splits_a_step(tmp_path, bench):
+def test_the_atari_benchmark_splits_a_step(tmp_path, bench, monkeypatch):
     pytest.importorskip("ale_py")
+    monkeypatch.setattr("hyperaction.bench.atari.WARM_UP", 40)
     args = ["atari", "--steps", "8", "--repeats", "1", "--peer-steps", "0"]
     printed = bench(*args, "--out", str(tmp_path))
     found = json.loads((tmp_path / "atari.json").read_text())
