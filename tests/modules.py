@@ -1,6 +1,7 @@
 """Modules that tests make and call."""
 
 import jax
+import numpy as np
 
 
 def made(make, seed=0):
@@ -11,3 +12,9 @@ def made(make, seed=0):
 def called(function, *args):
     """What a function gives, in one compiled program too."""
     return jax.jit(lambda *args: function(*args))(*args)
+
+
+def numbers_of(function):
+    """The compiled function; it gives NumPy's arrays, whose arithmetic is not compiled."""
+    compute = jax.jit(function)
+    return lambda *args: jax.tree.map(np.asarray, compute(*args))

@@ -3,7 +3,6 @@
 from functools import cache
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from hyperaction.agents.batch import Batch
@@ -21,7 +20,8 @@ def init(agent, seed=0):
 
 
 def update(agent, state, batch):
-    return compiled(agent)[1](state, batch)
+    state, info = compiled(agent)[1](state, batch)
+    return state, jax.tree.map(np.asarray, info)
 
 
 def agent_for(sizes=(3, 2), **changes):
@@ -33,11 +33,11 @@ def batch_for(agent, count=6, seed=0, weight=None):
     random = np.random.default_rng(seed)
     discount = np.where(np.arange(count) % 3 == 0, 0.0, 0.9).astype(np.float32)
     return Batch(
-        jnp.asarray(random.normal(size=(count, 4)).astype(np.float32)),
-        jnp.asarray(random.integers(agent.hypergraph.sizes, size=(count, 2)).astype(np.int32)),
-        jnp.asarray(random.normal(size=count).astype(np.float32)),
-        jnp.asarray(discount),
-        jnp.asarray(random.normal(size=(count, 4)).astype(np.float32)),
+        random.normal(size=(count, 4)).astype(np.float32),
+        random.integers(agent.hypergraph.sizes, size=(count, 2)).astype(np.int32),
+        random.normal(size=count).astype(np.float32),
+        discount,
+        random.normal(size=(count, 4)).astype(np.float32),
         None,
         weight,
     )
