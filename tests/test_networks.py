@@ -17,20 +17,19 @@ from hyperaction.mixers import MIXERS
 from hyperaction.networks import ResidualMLP
 from hyperaction.networks.normalised import Normalised
 from tests.examples import examples
-from tests.modules import called, made
+from tests.modules import called, made, random_like
 from tests.strategies import hypergraphs
 
 OBSERVATION = (7,)
 
 
 def network_for(hypergraph, seed=0, **options):
-    """A small network."""
+    """A small network of random parameters."""
 
     def make(key):
-        state_key, key = jax.random.split(key)
-        return QNetwork(hypergraph, MLP(OBSERVATION, (16, 12), key=state_key), key=key, **options)
+        return QNetwork(hypergraph, MLP(OBSERVATION, (16, 12), key=key), key=key, **options)
 
-    return made(make, seed)
+    return random_like(jax.eval_shape(make, jax.random.key(0)), seed)
 
 
 def observations(count, seed=0):

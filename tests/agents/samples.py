@@ -8,6 +8,8 @@ import numpy as np
 from hyperaction.agents.batch import Batch
 from hyperaction.agents.config import QLearningConfig
 from hyperaction.agents.parts import with_changes
+from hyperaction.agents.q_learning import QLearningState
+from tests.modules import random_like
 
 
 @cache
@@ -17,6 +19,15 @@ def compiled(agent):
 
 def init(agent, seed=0):
     return compiled(agent)[0](jax.random.key(seed))
+
+
+def random_state(agent, seed=0):
+    """A state of random online and target networks, before any update; nothing is compiled."""
+    shapes = jax.eval_shape(agent.init, jax.random.key(0))
+    online, target = random_like(shapes[:2], seed)
+    optimiser = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes.optimiser)
+    memory = agent.config.objective.init(agent.hypergraph)
+    return QLearningState(online, target, optimiser, memory)
 
 
 def update(agent, state, batch):

@@ -13,7 +13,7 @@ import pytest
 from hyperaction.errors import SettingError
 from hyperaction.maximise.masks import as_mask
 from hyperaction.networks.ensemble import Ensemble, Identity
-from tests.agents.samples import agent_for, batch_for, init, update
+from tests.agents.samples import agent_for, batch_for, init, random_state, update
 from tests.modules import numbers_of
 
 
@@ -44,9 +44,7 @@ def value_of(network, observation):
 )
 def test_losses_equal_a_slow_reference(double, mixer, dueling):
     agent = agent_for(double=double, mixer=mixer, dueling=dueling)
-    state = init(agent)
-    other = init(agent, 1).online
-    state = state._replace(target=other)
+    state = random_state(agent)
     batch = batch_for(agent)
     _, info = update(agent, state, batch)
     every = [values_of(network, batch.next_observation) for network in state[:2]]
@@ -66,8 +64,7 @@ def test_branching_losses_equal_a_slow_reference(towards, double, dueling):
     agent = agent_for(
         orders=(1,), objective="branching", towards=towards, double=double, dueling=dueling
     )
-    state = init(agent)
-    state = state._replace(target=init(agent, 1).online)
+    state = random_state(agent)
     batch = batch_for(agent)
     _, info = update(agent, state, batch)
 
@@ -103,7 +100,7 @@ def test_branching_needs_every_vertex_in_one_hyperedge():
 
 def test_weights_scale_each_transitions_loss():
     agent = agent_for()
-    state = init(agent)
+    state = random_state(agent)
     weight = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 1.0], np.float32)
     _, info = update(agent, state, batch_for(agent, weight=weight))
     np.testing.assert_allclose(info.loss, (weight * info.losses).mean(), rtol=1e-5)
@@ -111,7 +108,7 @@ def test_weights_scale_each_transitions_loss():
 
 def test_targets_obey_masks():
     agent = agent_for(orders=(1,))
-    state = init(agent)
+    state = random_state(agent)
     batch = batch_for(agent)
     mask = np.random.default_rng(1).random((6, 5)) < 0.5
     mask[:, [0, 3]] = True
@@ -208,7 +205,7 @@ def best_of(network, observation):
 )
 def test_quantile_losses_equal_a_slow_reference(changes, double):
     agent = agent_for(objective="quantile", quantiles=5, double=double, **changes)
-    state = init(agent)._replace(target=init(agent, 1).online)
+    state = random_state(agent)
     batch = batch_for(agent, count=3)
     _, info = update(agent, state, batch)
     for row in range(3):
@@ -239,7 +236,7 @@ def test_losses_of_several_critics_equal_a_slow_reference(target_critics, shared
     agent = agent_for(
         critics=3, shared_state=shared, target_critics=target_critics, double=double, mixer="mean"
     )
-    state = init(agent)._replace(target=init(agent, 1).online)
+    state = random_state(agent)
     batch = batch_for(agent)
     _, info = update(agent, state, batch)
     pairs = list(combinations(range(3), 2))
@@ -272,7 +269,7 @@ def test_a_pair_of_critics_is_drawn_anew_for_every_update():
 
 def test_an_entrys_value_is_the_mean_of_its_quantiles():
     agent = agent_for(objective="quantile", quantiles=7, critics=2)
-    network, batch = init(agent).online, batch_for(agent)
+    network, batch = random_state(agent).online, batch_for(agent)
 
     @numbers_of
     def everything(batch):
@@ -292,7 +289,7 @@ def test_an_entrys_value_is_the_mean_of_its_quantiles():
 def test_soft_losses_equal_a_slow_reference(munchausen):
     temperature = 0.3
     agent = agent_for(objective="soft", temperature=temperature, munchausen=munchausen)
-    state = init(agent)._replace(target=init(agent, 1).online)
+    state = random_state(agent)
     batch = batch_for(agent)
     _, info = update(agent, state, batch)
     now, following = (

@@ -14,7 +14,7 @@ from hyperaction.agents import moments
 from hyperaction.agents.restructure import _tables, moved_moments, plan, restructured
 from hyperaction.anova import Canonical, canonical
 from tests.examples import examples
-from tests.modules import called, numbers_of
+from tests.modules import called, numbers_of, random_like
 from tests.strategies import hypergraphs
 
 SEEN = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
@@ -29,9 +29,7 @@ def network_for(hypergraph, mixer="sum", dueling=False, seed=0):
             hypergraph, state_network, mixer=mixer, width=3, dueling=dueling, value_width=5, key=key
         )
 
-    rng = np.random.default_rng(seed)
-    shapes = jax.eval_shape(make, jax.random.key(0))
-    return jax.tree.map(lambda leaf: rng.normal(size=leaf.shape).astype(leaf.dtype), shapes)
+    return random_like(jax.eval_shape(make, jax.random.key(0)), seed)
 
 
 def rectified(layer, x):
