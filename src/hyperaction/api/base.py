@@ -394,7 +394,7 @@ class BaseAgent(Policy):
         agent = file.config.build(sizes, shape, file.structure, layout)
         self.trainer = None
         self._loaded_agent, self._loaded_compiled = agent, compiled_for(agent)
-        template = self._loaded_compiled.init.eval_shape(jax.random.key(0))
+        template = jax.eval_shape(self._loaded_compiled.init, jax.random.key(0))
         self._loaded_state, self._loaded_step = FlatState(filled(template, file.arrays)), file.step
 
 

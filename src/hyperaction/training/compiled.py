@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import jax
 import numpy as np
@@ -95,7 +95,7 @@ REMEMBERED = 32
 def compiled_for(agent: Agent) -> Compiled:
     """The compiled functions of an agent; equal agents share them."""
     try:
-        return _remembered(agent)
+        return _remembered(cast(Any, agent))
     except TypeError:  # A part of the user's own may hold arrays, and cannot be hashed.
         return Compiled(agent)
 
