@@ -55,7 +55,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # Workers take whole files in this order; with the longest first, they end at about the same time.
-LONGEST = ["test_ray", "test_sweeps", "test_bandits", "test_resume", "test_atari"]
+LONGEST = [
+    "test_ray", "test_sweeps", "test_bandits", "test_resume", "test_atari",
+    "test_bench", "test_newcomer", "test_suites", "test_docs",
+]  # fmt: skip
 
 
 def pytest_collection_modifyitems(items):

@@ -3,7 +3,6 @@
 import itertools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,6 +13,7 @@ from hyperaction.maximise import WAYS
 from hyperaction.mixers import MIXERS
 from tests.examples import examples
 from tests.maximise.problems import KINDS, given_mask, plan, random_mask
+from tests.modules import called
 from tests.strategies import (
     hypergraphs,
     outputs_for,
@@ -53,12 +53,16 @@ def test_every_mixer_is_maximised_with_and_without_masks(hypergraph, seed, name)
 
 
 def each_way(sizes=(3, 2, 3)):
-    """A maximiser of every way, with a hypergraph that it takes."""
+    """A maximiser of every way, with a hypergraph that it takes; once, where no kernel serves."""
+    seen = []
     for way, kind in itertools.product(WAYS, KINDS):
         if way == "branch-and-bound" and kind == "jax":
             continue  # It is in the kernel only.
         rank = 1 if way == "decentralised" else 2
-        yield plan(Hypergraph.complete(sizes, rank), way=way, kind=kind)
+        best = plan(Hypergraph.complete(sizes, rank), way=way, kind=kind)
+        if best.way not in seen:
+            seen.append(best.way)
+            yield best
 
 
 @pytest.mark.parametrize("best", list(each_way()), ids=lambda best: best.way.__class__.__name__)
@@ -77,8 +81,8 @@ class TestEveryWay:
         np.testing.assert_array_equal(one[1], actions[1, 3])
 
     def test_is_differentiable_in_the_chosen_outputs(self, best):
-        outputs = jnp.asarray(outputs_for(best.hypergraph, (8,), 6))
-        gradient = jax.grad(lambda o: best.max(o).sum())(outputs)
+        outputs = outputs_for(best.hypergraph, (8,), 6)
+        gradient = called(jax.grad(lambda o: best.max(o).sum()), outputs)
         indices = best.hypergraph.indices(best.argmax(outputs))
         expected = np.zeros(outputs.shape)
         np.put_along_axis(expected, np.asarray(indices), 1.0, axis=1)
