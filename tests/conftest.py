@@ -5,10 +5,8 @@ import shutil
 import signal
 import sys
 import tempfile
-from functools import cache
 from importlib.metadata import version
 
-import pytest
 from hypothesis import settings
 from packaging.version import Version
 
@@ -57,41 +55,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # Workers take whole files in this order; with the longest first, they end at about the same time.
-LONGEST = ["test_ray", "test_sweeps", "test_bandits", "test_resume", "test_atari"]
+LONGEST = [
+    "test_ray", "test_sweeps", "test_bandits", "test_resume", "test_atari",
+    "test_bench", "test_newcomer", "test_suites", "test_docs",
+]  # fmt: skip
 
 
 def pytest_collection_modifyitems(items):
     """The longest files come first."""
     first = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: first.get(item.path.stem, len(LONGEST)))
-
-
-@cache
-def _compiled(agent):
-    from hyperaction.training.compiled import Compiled
-
-    return Compiled(agent)
-
-
-def _shared(agent):
-    try:
-        return _compiled(agent)
-    except TypeError:  # An agent with arrays in a part of its own cannot be hashed.
-        return _compiled.__wrapped__(agent)
-
-
-def share_programs(patch):
-    """Agents of equal configurations share their compiled functions in this process."""
-    from hyperaction.api import base
-    from hyperaction.training import trainer
-
-    patch.setattr(trainer, "Compiled", _shared)
-    patch.setattr(base, "Compiled", _shared)
-
-
-@pytest.fixture(scope="module")
-def shared_programs():
-    """Agents of equal configurations share their compiled functions in this process."""
-    with pytest.MonkeyPatch.context() as patch:
-        share_programs(patch)
-        yield

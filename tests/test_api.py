@@ -16,8 +16,6 @@ from hyperaction.errors import SettingError
 from hyperaction.training.callbacks import Callback
 from tests.training.envs import TINY, Aiming, Climbing, Counting
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 
 def test_callbacks_are_called_and_can_stop():
     class Seen(Callback):

@@ -20,7 +20,6 @@ def name_of(page):
     return str(page.relative_to(ROOT).with_suffix(""))
 
 
-@pytest.mark.usefixtures("shared_programs")
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
 def test_the_code_of_a_page_runs_and_prints_what_it_says(page, capsys, tmp_path, monkeypatch):
     """Python blocks of a page run in order; a text block is what the last one printed."""

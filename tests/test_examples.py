@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-pytestmark = pytest.mark.usefixtures("shared_programs")
 
 
 @pytest.fixture

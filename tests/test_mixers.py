@@ -1,3 +1,5 @@
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,20 +9,25 @@ from hypothesis import strategies as st
 
 from hyperaction import Hypergraph, make_mixer
 from hyperaction.mixers import MIXERS
+from tests.modules import numbers_of
 
 HYPERGRAPH = Hypergraph((2, 2, 2), [(0,), (1,), (0, 1), (0, 2), (1, 2)])
 EDGES, FEATURES = 5, 4
 
 
+@partial(jax.jit, static_argnames="name")
 def mixer_and_state(name, seed=0):
     mixer_key, state_key = jax.random.split(jax.random.key(seed))
     mixer = make_mixer(name, HYPERGRAPH, features=FEATURES, key=mixer_key)
     return mixer, jax.random.normal(state_key, (FEATURES,))
 
 
+mix = numbers_of(lambda mixer, rows, state: jax.vmap(mixer, in_axes=(0, None))(rows, state))
+
+
 def values(name, representations, seed=0):
     mixer, state = mixer_and_state(name, seed)
-    return jax.vmap(mixer, in_axes=(0, None))(jnp.asarray(representations), state)
+    return mix(mixer, representations, state)
 
 
 @given(st.sampled_from(sorted(MIXERS)), st.integers(0, 99))
@@ -47,7 +54,7 @@ def test_an_affine_mixer_of_the_mean_is_the_mean_of_the_mixed(name):
     mixer, state = mixer_and_state(name)
     points = np.random.default_rng(0).normal(size=(100, EDGES)).astype(np.float32) * 3
     mean_of_mixed = values(name, points).mean()
-    mixed_mean = mixer(jnp.asarray(points.mean(axis=0)), state)
+    (mixed_mean,) = mix(mixer, points.mean(axis=0)[None], state)
     assert np.isclose(mean_of_mixed, mixed_mean, atol=1e-4) == mixer.affine
 
 
@@ -58,8 +65,9 @@ def test_an_affine_mixer_weighs_hyperedges_by_its_weights(name):
         with pytest.raises(TypeError, match="is not a weighted sum"):
             mixer.weights(EDGES)
         return
-    gradient = jax.grad(mixer)(jnp.zeros(EDGES), state)
-    np.testing.assert_allclose(gradient, mixer.weights(EDGES), rtol=1e-6)
+    slopes = numbers_of(lambda mixer, x, s: (jax.grad(mixer)(x, s), mixer.weights(EDGES)))
+    gradient, weights = slopes(mixer, np.zeros(EDGES, np.float32), state)
+    np.testing.assert_allclose(gradient, weights, rtol=1e-6)
 
 
 def test_sum_and_mean_are_what_they_say():
@@ -75,10 +83,10 @@ def test_every_order_weighs_as_much_as_any_other():
 
 def test_qmix_depends_on_the_state():
     mixer, state = mixer_and_state("qmix")
-    representation = jnp.ones(EDGES)
-    assert mixer(representation, state) != mixer(representation, -state)
+    representation = np.ones((1, EDGES), np.float32)
+    assert mix(mixer, representation, state) != mix(mixer, representation, -state)
     with pytest.raises(ValueError, match="pass state="):
-        mixer(representation)
+        mixer(jnp.ones(EDGES))
 
 
 def test_an_unknown_mixer_is_told_the_nearest():

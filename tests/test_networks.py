@@ -1,3 +1,5 @@
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -15,20 +17,19 @@ from hyperaction.mixers import MIXERS
 from hyperaction.networks import ResidualMLP
 from hyperaction.networks.normalised import Normalised
 from tests.examples import examples
+from tests.modules import called, made, random_like
 from tests.strategies import hypergraphs
 
 OBSERVATION = (7,)
 
 
 def network_for(hypergraph, seed=0, **options):
-    """A small network, made by one compiled program, which takes less time than many."""
+    """A small network of random parameters."""
 
-    @jax.jit
     def make(key):
-        state_key, key = jax.random.split(key)
-        return QNetwork(hypergraph, MLP(OBSERVATION, (16, 12), key=state_key), key=key, **options)
+        return QNetwork(hypergraph, MLP(OBSERVATION, (16, 12), key=key), key=key, **options)
 
-    return make(jax.random.key(seed))
+    return random_like(jax.eval_shape(make, jax.random.key(0)), seed)
 
 
 def observations(count, seed=0):
@@ -38,45 +39,50 @@ def observations(count, seed=0):
 @settings(max_examples=examples(4))
 @given(hypergraphs(), st.integers(1, 7))
 def test_stacked_blocks_equal_one_head_after_the_other(hypergraph, width):
-    blocks = Blocks(hypergraph, features=6, width=width, key=jax.random.key(0))
-    blocks = eqx.tree_at(lambda b: b.biases, blocks, jnp.arange(float(hypergraph.num_outputs)))
-    state = jax.random.normal(jax.random.key(1), (6,))
-    heads = np.asarray(jax.jit(lambda blocks, state: blocks.heads(state))(blocks, state))
-    hidden = np.maximum(blocks.hidden(state), 0).reshape(-1, width)
+    action = np.array([size - 1 for size in hypergraph.sizes], np.int32)
+
+    @jax.jit
+    def compute(key, state):
+        blocks = Blocks(hypergraph, features=6, width=width, key=key)
+        blocks = eqx.tree_at(lambda b: b.biases, blocks, jnp.arange(float(hypergraph.num_outputs)))
+        heads = blocks.heads(state)
+        found = heads, blocks.outputs(heads), blocks.representation(heads, action)
+        # Learning may move the weights that pad a table; they must not count.
+        moved = eqx.tree_at(lambda b: b.weights, blocks, tuple(w + 0.3 for w in blocks.weights))
+        return blocks, found, (moved.outputs(heads), moved.table_means(heads))
+
+    state = np.random.default_rng(1).normal(size=6).astype(np.float32)
+    blocks, found, moved = jax.tree.map(np.asarray, compute(jax.random.key(0), state))
+    heads, outputs, representation = found
+    hidden = np.maximum(blocks.hidden.weight @ state + blocks.hidden.bias, 0).reshape(-1, width)
     np.testing.assert_allclose(heads, hidden, rtol=1e-4, atol=1e-5)
-    outputs = jax.jit(lambda blocks, heads: blocks.outputs(heads))(blocks, heads)
-    tables = [table for stack in blocks.weights for table in np.asarray(stack)]
+    tables = [table for stack in blocks.weights for table in stack]
     for edge, part in enumerate(hypergraph.slices):
         size = part.stop - part.start
-        found = np.asarray(outputs[part]) - np.arange(part.start, part.stop)
+        found = outputs[part] - np.arange(part.start, part.stop)
         # Each head's weights stand in one of the stacks; its own must give its outputs.
         candidates = [table[:size] @ heads[edge] for table in tables if len(table) >= size]
         assert any(np.allclose(found, candidate, atol=1e-4) for candidate in candidates)
-    action = np.array([size - 1 for size in hypergraph.sizes], np.int32)
-    representation = hypergraph.representation(outputs, action)
-    found = jax.jit(lambda blocks, heads: blocks.representation(heads, action))(blocks, heads)
-    np.testing.assert_allclose(found, representation, rtol=1e-4, atol=1e-4)
-    # Learning may move the weights that pad a table; they must not count.
-    blocks = eqx.tree_at(lambda b: b.weights, blocks, tuple(w + 0.3 for w in blocks.weights))
-    outputs = np.asarray(jax.jit(lambda blocks, heads: blocks.outputs(heads))(blocks, heads))
-    means = [np.mean(outputs[part]) for part in hypergraph.slices]
-    found = jax.jit(lambda blocks, heads: blocks.table_means(heads))(blocks, heads)
-    np.testing.assert_allclose(found, means, rtol=1e-5, atol=1e-5)
+    expected = hypergraph.representation(outputs, action)
+    np.testing.assert_allclose(representation, expected, rtol=1e-4, atol=1e-4)
+    outputs, means = moved
+    expected = [np.mean(outputs[part]) for part in hypergraph.slices]
+    np.testing.assert_allclose(means, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("mixer", MIXERS)
 @pytest.mark.parametrize("dueling", [False, True])
 def test_gradients_reach_every_block(mixer, dueling):
     hypergraph = Hypergraph((3, 2, 4), [(2,), (0, 1), (1, 2), (0, 1, 2)])
-    network = network_for(hypergraph, mixer=mixer, dueling=dueling)
+    random = np.random.default_rng(0)
+    actions = random.integers(hypergraph.sizes, size=(50, 3))
+    given = random.normal(size=(50, *OBSERVATION)).astype(np.float32)
 
     def loss(network):
-        values = jax.vmap(network)(observations(50), actions)
-        return jnp.sum(values**2)
+        return jnp.sum(jax.vmap(network)(given, actions) ** 2)
 
-    random = np.random.default_rng(0)
-    actions = jnp.asarray(random.integers(hypergraph.sizes, size=(50, 3)))
-    gradients = jax.jit(jax.grad(loss))(network)
+    network = network_for(hypergraph, mixer=mixer, dueling=dueling)
+    gradients = jax.tree.map(np.asarray, jax.jit(jax.grad(loss))(network))
     per_edge = [np.abs(gradients.blocks.biases[part]).sum() for part in hypergraph.slices]
     assert np.all(np.array(per_edge) > 0)
     hidden = np.abs(gradients.blocks.hidden.weight).sum(axis=1)
@@ -86,42 +92,45 @@ def test_gradients_reach_every_block(mixer, dueling):
         assert np.any(gradients.value_stream[1].weight != 0)
 
 
-@settings(max_examples=examples(3))
-@given(hypergraphs(), st.sampled_from(sorted(MIXERS)), st.booleans())
-def test_a_batch_gives_what_its_states_give_alone(hypergraph, mixer, dueling):
-    network = network_for(hypergraph, mixer=mixer, dueling=dueling)
-    batch = observations(5)
-    one_by_one = jax.jit(lambda one: network.q_values(one))
-    for size in (1, 5):
-        together = jax.jit(jax.vmap(network.q_values))(batch[:size])
-        alone = np.stack([one_by_one(one) for one in batch[:size]])
-        np.testing.assert_allclose(together, alone, rtol=1e-4, atol=1e-5)
-
-
 @settings(max_examples=examples(4))
 @given(hypergraphs(), st.sampled_from(sorted(MIXERS)), st.booleans())
-def test_max_and_greedy_agree_with_the_list_of_all_values(hypergraph, mixer, dueling):
+def test_a_batch_gives_what_its_states_give_alone_and_max_and_greedy_agree_with_all_values(
+    hypergraph, mixer, dueling
+):
     network = network_for(hypergraph, mixer=mixer, dueling=dueling)
+    batch = np.random.default_rng(0).normal(size=(5, *OBSERVATION)).astype(np.float32)
+    last = hypergraph.all_actions()[-1]
 
-    @jax.jit
     def found(observation):
         greedy = network(observation, network.greedy(observation))
-        last = network(observation, hypergraph.all_actions()[-1])
-        return network.q_values(observation), network.max(observation), greedy, last
+        others = network.max(observation), greedy, network(observation, last)
+        return network.q_values(observation), others
 
-    values, largest, greedy, last = found(observations(1)[0])
-    np.testing.assert_allclose(largest, values.max(), rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(greedy, values.max(), rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(last, values[-1], rtol=1e-4, atol=1e-5)
+    @jax.jit
+    def everything(batch):
+        alone = [network.q_values(one) for one in (batch[0], batch[-1])]
+        return jax.vmap(found)(batch), jax.vmap(network.q_values)(batch[:1]), jnp.stack(alone)
+
+    (values, others), of_one, alone = jax.tree.map(np.asarray, everything(batch))
+    largest, greedy, of_last = others
+    np.testing.assert_allclose(values[[0, -1]], alone, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(of_one, alone[:1], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(largest, values.max(axis=1), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(greedy, values.max(axis=1), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(of_last, values[:, -1], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("mixer", ["sum", "mean", "monotonic-linear"])
 def test_dueling_centres_affine_mixes_around_the_state_value(mixer):
     network = network_for(Hypergraph.complete((3, 2, 4), 2), mixer=mixer, dueling=True)
-    observation = observations(1)[0]
-    hidden, value = network.value_stream
-    state_value = value(jax.nn.relu(hidden(network.state_network(observation))))[0]
-    mean = network.q_values(observation).mean()
+
+    @jax.jit
+    def found(observation):
+        hidden, value = network.value_stream
+        state = value(jax.nn.relu(hidden(network.state_network(observation))))
+        return network.q_values(observation).mean(), state[0]
+
+    mean, state_value = found(observations(1)[0])
     np.testing.assert_allclose(mean, state_value, rtol=1e-4, atol=1e-5)
 
 
@@ -144,7 +153,8 @@ def test_the_paper_divides_its_hidden_units_over_the_heads():
 
 def test_weights_start_xavier_uniform_and_biases_at_zero():
     hypergraph = Hypergraph.complete((5,) * 6, 2)
-    blocks = Blocks(hypergraph, features=400, width=20, key=jax.random.key(0))
+    make = partial(Blocks, hypergraph, 400, 20)
+    blocks = jax.tree.map(np.asarray, made(lambda key: make(key=key)))
     for weights, fan_out in zip(blocks.weights, (5, 25), strict=True):
         limit = (6 / (20 + fan_out)) ** 0.5
         assert 0.99 * limit < np.abs(weights).max() <= limit
@@ -158,48 +168,65 @@ def test_large_spaces_are_not_listed_unless_asked():
     network = network_for(Hypergraph.complete((5,) * 8, 1))
     with pytest.raises(ValueError, match=r"390,625 joint actions, .* limit=390625 raises"):
         network.q_values(observations(1)[0])
-    values = network.q_values(observations(1)[0], limit=390_625)
-    np.testing.assert_allclose(values.max(), network.max(observations(1)[0]), rtol=1e-5)
+
+    @jax.jit
+    def both(observation):
+        return network.q_values(observation, limit=390_625).max(), network.max(observation)
+
+    np.testing.assert_allclose(*both(observations(1)[0]), rtol=1e-5)
 
 
 def test_the_state_network_may_be_anyones():
     hypergraph = Hypergraph.complete((3, 2), 2)
-    own = eqx.nn.MLP(7, 9, 8, 1, key=jax.random.key(0))
-    network = QNetwork(hypergraph, own, features=9, key=jax.random.key(1))
-    assert network.greedy(observations(1)[0]).shape == (2,)
+
+    def greedy(key):
+        own = eqx.nn.MLP(7, 9, 8, 1, key=key)
+        return QNetwork(hypergraph, own, features=9, key=key).greedy(jnp.ones(OBSERVATION))
+
+    assert made(greedy).shape == (2,)
     with pytest.raises(ValueError, match="pass features="):
-        QNetwork(hypergraph, own, key=jax.random.key(1))
+        made(lambda key: QNetwork(hypergraph, eqx.nn.MLP(7, 9, 8, 1, key=key), key=key))
 
 
 def test_the_nature_network_takes_stacked_frames_of_bytes():
-    state_key, key = jax.random.split(jax.random.key(0))
-    frames = jax.random.randint(key, (4, 84, 84), 0, 256).astype(jnp.uint8)
-    network = QNetwork(Hypergraph.complete((3, 3, 2), 3), NatureCNN(key=state_key), key=key)
+    frames = np.random.default_rng(0).integers(0, 256, (4, 84, 84), np.uint8)
+
+    def make(key):
+        return QNetwork(Hypergraph.complete((3, 3, 2), 3), NatureCNN(key=key), key=key)
+
+    network = made(make)
     assert network.state_network.features == 11 * 11 * 64
-    assert network.q_values(frames).shape == (18,)
-    assert NatureCNN(padding="VALID", key=key).features == 7 * 7 * 64
+    assert called(network.q_values, frames).shape == (18,)
+    valid = jax.eval_shape(lambda: NatureCNN(padding="VALID", key=jax.random.key(0)))
+    assert valid.features == 7 * 7 * 64
     with pytest.raises(ValueError, match=r"\(channels, height, width\), not \(84, 84\)"):
-        NatureCNN((84, 84), key=key)
+        made(lambda key: NatureCNN((84, 84), key=key))
 
 
 def test_images_may_have_their_channels_last():
-    first = NatureCNN((3, 40, 32), key=jax.random.key(0))
-    last = NatureCNN((40, 32, 3), key=jax.random.key(0))
+    def both(key):
+        return NatureCNN((3, 40, 32), key=key), NatureCNN((40, 32, 3), key=key)
+
+    first, last = made(both)
     image = np.random.default_rng(0).integers(0, 256, (3, 40, 32), np.uint8)
-    np.testing.assert_array_equal(first(image), last(np.moveaxis(image, 0, -1)))
+    np.testing.assert_array_equal(
+        called(first, image), called(last, np.moveaxis(image, 0, -1).copy())
+    )
     with pytest.raises(ValueError, match="too small for the convolutions"):
-        NatureCNN((3, 10, 10), padding="VALID", key=jax.random.key(0))
+        made(lambda key: NatureCNN((3, 10, 10), padding="VALID", key=key))
 
 
 def test_images_are_taken_in_double_precision_too():
     image = np.random.default_rng(0).integers(0, 256, (4, 44, 36), np.uint8)
-    single = NatureCNN((4, 44, 36), key=jax.random.key(0))
+    single = made(lambda key: NatureCNN((4, 44, 36), key=key))
+    expected = called(single, image).sum()
     with jax.enable_x64(True):
-        double = jax.tree.map(lambda leaf: leaf.astype(jnp.float64), single)
+        double = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), single)
         for given in (image, image.astype(np.float32)):
-            found, gradient = jax.value_and_grad(lambda net: net(given).sum())(double)  # noqa: B023
+            whole = jax.jit(jax.value_and_grad(lambda net: net(given).sum()))  # noqa: B023
+            found, gradient = whole(double)
             assert found.dtype == gradient.layers[0].weight.dtype == np.float64
-            np.testing.assert_allclose(found, single(image).sum(), rtol=1e-4)
+            np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
 def test_observations_are_normalised_by_what_was_seen():
@@ -242,17 +269,19 @@ def test_heads_without_hidden_units_are_linear_in_the_features(critics):
     agent = agent_for_observations(total_width=0, critics=critics, network=ResidualNetwork(8))
     network = jax.jit(agent.init)(jax.random.key(0)).online
     member = network if critics == 1 else jax.tree.map(lambda leaf: leaf[0], network.members)
-    state = jnp.arange(8.0)
+    state = np.arange(8.0, dtype=np.float32)
     assert member.blocks.hidden is None
-    tables = [np.asarray(w) for stack in member.blocks.weights for w in stack]
-    outputs = member.blocks.outputs(member.blocks.heads(state))
+    outputs = called(lambda state: member.blocks.outputs(member.blocks.heads(state)), state)
+    tables = [w for stack in member.blocks.weights for w in np.asarray(stack)]
     np.testing.assert_allclose(outputs, np.concatenate([t @ state for t in tables]), rtol=1e-5)
 
 
 def test_residual_blocks_add_to_their_input():
-    network = ResidualMLP((3,), 8, 2, key=jax.random.key(0))
-    x = network.first(jnp.arange(3.0))
+    network = made(lambda key: ResidualMLP((3,), 8, 2, key=key))
+    found = called(network, np.arange(3))
+    network = jax.tree.map(np.asarray, network)
+    x = network.first.weight @ np.arange(3.0) + network.first.bias
     for inner, outer, norm in network.blocks:
-        y = x + outer(jnp.maximum(inner(x), 0))
-        x = (y - y.mean()) / jnp.sqrt(y.var() + norm.eps)
-    np.testing.assert_allclose(network(np.arange(3)), x, rtol=1e-4, atol=1e-5)
+        y = x + outer.weight @ np.maximum(inner.weight @ x + inner.bias, 0) + outer.bias
+        x = (y - y.mean()) / np.sqrt(y.var() + norm.eps)
+    np.testing.assert_allclose(found, x, rtol=1e-4, atol=1e-5)

@@ -21,8 +21,6 @@ from hyperaction.maximise.base import AbstractWay, Solution
 from hyperaction.maximise.planner import WAYS
 from tests.strategies import outputs_for, slow_values
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 
 class Matching(gymnasium.Env):
     """Two sub-actions that should both be what is observed; episodes have four steps."""

@@ -13,15 +13,26 @@ import pytest
 from hyperaction.errors import SettingError
 from hyperaction.maximise.masks import as_mask
 from hyperaction.networks.ensemble import Ensemble, Identity
-from tests.agents.samples import agent_for, batch_for, init, update
+from tests.agents.samples import agent_for, batch_for, init, random_state, update
+from tests.modules import numbers_of
 
 
-@jax.jit
+@numbers_of
 def outputs_of(network, observation):
     return network.outputs(observation)
 
 
-@jax.jit
+@numbers_of
+def values_of(network, observations):
+    return jax.vmap(network.q_values)(observations)
+
+
+@numbers_of
+def taken_of(network, observations, actions):
+    return jax.vmap(network)(observations, actions)
+
+
+@numbers_of
 def value_of(network, observation):
     hidden, value = network.value_stream
     return value(jax.nn.relu(hidden(network.state_network(observation))))[0]
@@ -33,13 +44,11 @@ def value_of(network, observation):
 )
 def test_losses_equal_a_slow_reference(double, mixer, dueling):
     agent = agent_for(double=double, mixer=mixer, dueling=dueling)
-    state = init(agent)
-    other = init(agent, 1).online
-    state = state._replace(target=other)
+    state = random_state(agent)
     batch = batch_for(agent)
     _, info = update(agent, state, batch)
-    every = [np.asarray(jax.jit(jax.vmap(n.q_values))(batch.next_observation)) for n in state[:2]]
-    taken = jax.jit(jax.vmap(state.online))(batch.observation, batch.action)
+    every = [values_of(network, batch.next_observation) for network in state[:2]]
+    taken = taken_of(state.online, batch.observation, batch.action)
     for row in range(6):
         values = [table[row] for table in every]
         best = values[1][values[0].argmax()] if double else values[1].max()
@@ -55,13 +64,12 @@ def test_branching_losses_equal_a_slow_reference(towards, double, dueling):
     agent = agent_for(
         orders=(1,), objective="branching", towards=towards, double=double, dueling=dueling
     )
-    state = init(agent)
-    state = state._replace(target=init(agent, 1).online)
+    state = random_state(agent)
     batch = batch_for(agent)
     _, info = update(agent, state, batch)
 
     def vertices(network, observation):
-        outputs = np.asarray(outputs_of(network, observation))
+        outputs = outputs_of(network, observation)
         tables = [outputs[part] for part in agent.hypergraph.slices]
         if not dueling:
             return tables
@@ -92,33 +100,33 @@ def test_branching_needs_every_vertex_in_one_hyperedge():
 
 def test_weights_scale_each_transitions_loss():
     agent = agent_for()
-    state = init(agent)
-    weight = jnp.asarray([0.1, 0.2, 0.3, 0.4, 0.5, 1.0])
+    state = random_state(agent)
+    weight = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 1.0], np.float32)
     _, info = update(agent, state, batch_for(agent, weight=weight))
     np.testing.assert_allclose(info.loss, (weight * info.losses).mean(), rtol=1e-5)
 
 
 def test_targets_obey_masks():
     agent = agent_for(orders=(1,))
-    state = init(agent)
+    state = random_state(agent)
     batch = batch_for(agent)
-    mask = jnp.asarray(np.random.default_rng(1).random((6, 5)) < 0.5).at[:, [0, 3]].set(True)
+    mask = np.random.default_rng(1).random((6, 5)) < 0.5
+    mask[:, [0, 3]] = True
     _, info = update(agent, state, batch._replace(next_mask=as_mask(agent.hypergraph, mask)))
-    every = np.asarray(jax.jit(jax.vmap(state.target.q_values))(batch.next_observation))
-    taken = jax.jit(jax.vmap(state.online))(batch.observation, batch.action)
-    chosen = jax.jit(jax.vmap(partial(agent.act, state)))(
-        batch.observation, as_mask(agent.hypergraph, mask)
-    )
+    every = values_of(state.target, batch.next_observation)
+    taken = taken_of(state.online, batch.observation, batch.action)
+    act = numbers_of(jax.vmap(partial(agent.act, state)))
+    chosen = act(batch.observation, as_mask(agent.hypergraph, mask))
     for row in range(6):
         values = every[row].reshape(3, 2)
-        legal = np.asarray(mask[row, :3])[:, None] & np.asarray(mask[row, 3:])[None]
+        legal = mask[row, :3][:, None] & mask[row, 3:][None]
         target = batch.reward[row] + batch.discount[row] * values[legal].max()
         expected = (target - taken[row]) ** 2
         np.testing.assert_allclose(info.losses[row], expected, rtol=1e-3, atol=1e-5)
-        assert legal[tuple(np.asarray(chosen[row]))]
+        assert legal[tuple(chosen[row])]
 
 
-@jax.jit
+@numbers_of
 def tables_of(blocks, heads):
     """The tables of each quantile."""
     both = [
@@ -129,37 +137,42 @@ def tables_of(blocks, heads):
     return jnp.stack([leaf.outputs(heads) for leaf in leaves])
 
 
-@jax.jit
+@numbers_of
 def q_values_of(network, observation):
     return network.q_values(observation)
 
 
-@jax.jit
+@numbers_of
 def action_value(network, observation, action):
     return network(observation, action)
 
 
-@jax.jit
+@numbers_of
 def heads_of(network, observation):
     state = network.state_network(observation)
-    return state, network.blocks.heads(state)
+    heads = network.blocks.heads(state)
+    return state, heads, network.blocks.mean.table_means(heads)
+
+
+@numbers_of
+def mixed(network, representation, state):
+    return network.mixer(representation, state)
 
 
 def quantiles_of(network, observation, action):
     """The quantiles of a return, hyperedge by hyperedge."""
-    state, heads = heads_of(network, observation)
+    state, heads, table = heads_of(network, observation)
     place = network.hypergraph.indices(np.asarray(action))
-    tables = np.asarray(tables_of(network.blocks, heads))
+    tables = tables_of(network.blocks, heads)
     rows = [tables[:, each] for each in place]
     means = np.array([row.mean() for row in rows], np.float32)
     weights = np.ones(len(rows))
     if network.mixer.affine:
         weights = np.asarray(network.mixer.weights(len(rows)))
     around = sum(w * (row - row.mean()) for w, row in zip(weights, rows, strict=True))
-    value = np.asarray(network.mixer(jnp.asarray(means), state))
+    value = mixed(network, means, state)
     if network.value_stream is not None:
-        table = network.blocks.mean.table_means(heads)
-        value += value_of(network, observation) - network.mixer(table, state)
+        value = value + value_of(network, observation) - mixed(network, table, state)
     return value + around
 
 
@@ -168,7 +181,8 @@ def critics_of(network):
     if not isinstance(network, Ensemble):
         return [network]
     count = network.members.blocks.biases.shape[0]
-    alone = [jax.tree.map(lambda leaf, n=n: leaf[n], network.members) for n in range(count)]
+    members = jax.tree.map(np.asarray, network.members)
+    alone = [jax.tree.map(lambda leaf, n=n: leaf[n], members) for n in range(count)]
     if not isinstance(network.state_network, Identity):
         alone = [eqx.tree_at(lambda m: m.state_network, m, network.state_network) for m in alone]
     return alone
@@ -191,7 +205,7 @@ def best_of(network, observation):
 )
 def test_quantile_losses_equal_a_slow_reference(changes, double):
     agent = agent_for(objective="quantile", quantiles=5, double=double, **changes)
-    state = init(agent)._replace(target=init(agent, 1).online)
+    state = random_state(agent)
     batch = batch_for(agent, count=3)
     _, info = update(agent, state, batch)
     for row in range(3):
@@ -222,7 +236,7 @@ def test_losses_of_several_critics_equal_a_slow_reference(target_critics, shared
     agent = agent_for(
         critics=3, shared_state=shared, target_critics=target_critics, double=double, mixer="mean"
     )
-    state = init(agent)._replace(target=init(agent, 1).online)
+    state = random_state(agent)
     batch = batch_for(agent)
     _, info = update(agent, state, batch)
     pairs = list(combinations(range(3), 2))
@@ -255,14 +269,19 @@ def test_a_pair_of_critics_is_drawn_anew_for_every_update():
 
 def test_an_entrys_value_is_the_mean_of_its_quantiles():
     agent = agent_for(objective="quantile", quantiles=7, critics=2)
-    network, batch = init(agent).online, batch_for(agent)
-    values = jax.jit(jax.vmap(network))(batch.observation, batch.action)
-    quantiles = jax.jit(jax.vmap(network.quantiles))(batch.observation, batch.action)
+    network, batch = random_state(agent).online, batch_for(agent)
+
+    @numbers_of
+    def everything(batch):
+        given = batch.observation, batch.action
+        values, quantiles = jax.vmap(network)(*given), jax.vmap(network.quantiles)(*given)
+        every, greedy = (jax.vmap(f)(given[0]) for f in (network.q_values, network.greedy))
+        return values, quantiles, every, greedy
+
+    values, quantiles, every, greedy = everything(batch)
     assert quantiles.shape == (6, 2, 7)
     np.testing.assert_allclose(values, quantiles.mean(axis=(1, 2)), rtol=1e-4, atol=1e-5)
-    every = jax.jit(jax.vmap(network.q_values))(batch.observation)
-    greedy = jax.jit(jax.vmap(network.greedy))(batch.observation)
-    found = network.hypergraph.all_actions()[np.asarray(every).argmax(axis=1)]
+    found = network.hypergraph.all_actions()[every.argmax(axis=1)]
     np.testing.assert_array_equal(greedy, found)
 
 
@@ -292,14 +311,14 @@ def test_soft_values_of_several_critics_equal_a_slow_reference():
 def test_soft_losses_equal_a_slow_reference(munchausen):
     temperature = 0.3
     agent = agent_for(objective="soft", temperature=temperature, munchausen=munchausen)
-    state = init(agent)._replace(target=init(agent, 1).online)
+    state = random_state(agent)
     batch = batch_for(agent)
     _, info = update(agent, state, batch)
-    values_of = jax.jit(jax.vmap(state.target.q_values))
     now, following = (
-        np.asarray(values_of(o), np.float64) for o in (batch.observation, batch.next_observation)
+        values_of(state.target, o).astype(np.float64)
+        for o in (batch.observation, batch.next_observation)
     )
-    taken = jax.jit(jax.vmap(state.online))(batch.observation, batch.action)
+    taken = taken_of(state.online, batch.observation, batch.action)
     for row in range(6):
         soft = temperature * np.log(np.exp(following[row] / temperature).sum())
         action = np.ravel_multi_index(batch.action[row], (3, 2))

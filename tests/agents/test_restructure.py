@@ -14,6 +14,7 @@ from hyperaction.agents import moments
 from hyperaction.agents.restructure import _tables, moved_moments, plan, restructured
 from hyperaction.anova import Canonical, canonical
 from tests.examples import examples
+from tests.modules import called, numbers_of, random_like
 from tests.strategies import hypergraphs
 
 SEEN = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
@@ -28,9 +29,7 @@ def network_for(hypergraph, mixer="sum", dueling=False, seed=0):
             hypergraph, state_network, mixer=mixer, width=3, dueling=dueling, value_width=5, key=key
         )
 
-    rng = np.random.default_rng(seed)
-    shapes = jax.eval_shape(make, jax.random.key(0))
-    return jax.tree.map(lambda leaf: jnp.asarray(rng.normal(size=leaf.shape), leaf.dtype), shapes)
+    return random_like(jax.eval_shape(make, jax.random.key(0)), seed)
 
 
 def rectified(layer, x):
@@ -123,13 +122,13 @@ def test_added_hyperedges_learn_and_kept_ones_step_as_before(mixer):
     def loss(network):
         return sum((network(observation, jnp.array([1, 2])) - 5.0) ** 2 for observation in SEEN)
 
-    before, gradient = (jax.jit(jax.grad(loss))(each) for each in (network, after))
+    before, gradient = map(numbers_of(jax.grad(loss)), (network, after))
     pairs = new.slices[2]
     assert np.abs(gradient.blocks.biases[pairs]).max() > 0
     assert np.abs(gradient.blocks.weights[-1]).max() > 0
     # The running means of gradients become those that the new network would have had.
     means = moved_moments(before, after, power=1, fill=0.0)
-    squares = moved_moments(jax.tree.map(jnp.square, before), after, power=2, fill=7.0)
+    squares = moved_moments(jax.tree.map(np.square, before), after, power=2, fill=7.0)
     singles = slice(0, pairs.start)
     rows = slice(0, 2 * 3)
     for power, moved in [(1, means), (2, squares)]:
@@ -142,16 +141,18 @@ def test_added_hyperedges_learn_and_kept_ones_step_as_before(mixer):
     assert (np.asarray(squares.blocks.biases[pairs]) == 7.0).all()
     same = jax.tree.map(lambda a, b: a.shape == b.shape, squares, after)
     assert all(jax.tree.leaves(same))
-    moments.update(
-        moments.ADAM, after, gradient, moments.Moments(jnp.array(3), means, squares),
-        learning_rate=0.1, epsilon=1e-3, gradient_clip=0.0,
-    )  # fmt: skip
+
+    def step(parameters, gradient, state):
+        settings = {"learning_rate": 0.1, "epsilon": 1e-3, "gradient_clip": 0.0}
+        return moments.update(moments.ADAM, parameters, gradient, state, **settings)
+
+    called(step, after, gradient, moments.Moments(np.int32(3), means, squares))
 
 
 def test_leading_axes_pass_through():
     old, new = Hypergraph.complete((2, 3, 2), 2), Hypergraph((2, 3, 2), [(0,), (1,), (2,), (0, 2)])
     members = [network_for(old, "mean", seed=seed) for seed in range(2)]
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *members)
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *members)
     together = restructured(stacked, new, rng=np.random.default_rng(1))
     for number, member in enumerate(members):
         alone = restructured(member, new, rng=np.random.default_rng(1))

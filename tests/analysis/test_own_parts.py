@@ -12,8 +12,6 @@ from hyperaction.errors import SettingError
 from tests.killing import metrics
 from tests.training.envs import TINY, Counting
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 TRAIN = [
     "train", "tests.faulty:Faulty-v0", "--steps", "40", "--phase-steps", "20", "--learning-starts",
     "16", "--batch-size", "4", "--total-width", "8", "--evaluation-steps", "10",

@@ -12,8 +12,6 @@ from hyperaction.api import HGQN
 from hyperaction.cli import main
 from hyperaction.errors import SettingError
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 STRANGER = "stranger_of_a_run:Faulty-v0"
 
 

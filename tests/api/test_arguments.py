@@ -12,8 +12,6 @@ from hyperaction.errors import SettingError
 from hyperaction.training.config import parse_train
 from tests.training.envs import TINY, Counting
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 SPACES = [
     spaces.MultiDiscrete([2, 3]),
     spaces.MultiDiscrete(np.array([[2, 3], [2, 2]])),

@@ -20,8 +20,6 @@ from hyperaction.runs.progress import read_progress
 from tests.killing import metrics
 from tests.training.envs import TINY, Counting
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 
 class Drifting(gymnasium.Env):
     """Two sub-actions push a number that drifts; episodes have ten steps."""

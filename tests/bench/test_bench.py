@@ -1,23 +1,45 @@
 import json
-import subprocess
-import sys
+import os
+from unittest import mock
 
+import jax
 import pytest
 
-from hyperaction.bench import defaults, peers
+from hyperaction.bench import defaults, maximise, peers, treewidth
 from hyperaction.cli import main
+from hyperaction.kernels import library
 from tests.strategies import HAS_KERNEL
 
 
-def bench(*args):
+@pytest.fixture
+def process():
+    """This process as one that begins now; cores and instruction set are set back in the end."""
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    jax.clear_caches()
+    with mock.patch.dict(os.environ), mock.patch.object(library, "_used", set()):
+        yield
+    jax.clear_caches()
+    if cores:
+        os.sched_setaffinity(0, cores)
+
+
+@pytest.fixture
+def bench(process, capsys):
     """What a benchmark prints."""
-    command = [sys.executable, "-m", "hyperaction", "bench", *args]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+
+    def run(*args):
+        code = main(["bench", *args])
+        printed = capsys.readouterr()
+        assert code == 0, printed.err
+        return printed.out
+
+    return run
 
 
-def test_the_maximise_benchmark_measures_its_cases(tmp_path):
+def test_the_maximise_benchmark_measures_its_cases(tmp_path, bench, monkeypatch):
+    few = {name: points[:2] for name, points in maximise.GROWTH.items()}
+    monkeypatch.setattr(maximise, "GROWTH", few)
+    monkeypatch.setattr(treewidth, "WIDTHS", {3: 3, 5: 2})
     args = ["maximise", "--states", "2", "--repeats", "1", "--peer-states", "1"]
     args += ["--cases", "HalfCheetah rank 2", "17 x 5 rank 2"]
     isa = ["--isa", "baseline"] if HAS_KERNEL else []
@@ -39,10 +61,12 @@ def test_the_maximise_benchmark_measures_its_cases(tmp_path):
         ways = {row["way"] for row in rows["large"]}
         assert ways == {"ascent", "ascent, bounded", "branch-and-bound"}
     assert all(row["largest loss"] < 0.005 for row in rows["large"])
-    assert len({row["series"] for row in rows["growth"]}) == 4
     for size in (3, 5):  # Bands of the widths 1, 2 and so on.
         widths = [row["width"] for row in rows["width"] if row["sub-actions"] == size]
-        assert widths == list(range(1, len(widths) + 1))
+        assert widths == list(range(1, treewidth.WIDTHS[size] + 1))
+    assert [(row["series"], row["x"]) for row in rows["growth"]] == [
+        (name, x) for name, points in few.items() for x, *_ in points
+    ]
     for figure in ("maximise-growth.png", "maximise-width.png"):
         assert (tmp_path / figure).read_bytes().startswith(b"\x89PNG")
     assert "The exact maximum of a batch" in printed
@@ -53,7 +77,7 @@ def test_the_maximise_benchmark_measures_its_cases(tmp_path):
         assert sentence in " ".join(printed.split())
 
 
-def test_the_torch_benchmark_compares_both_paths(tmp_path):
+def test_the_torch_benchmark_compares_both_paths(tmp_path, bench):
     pytest.importorskip("torch")
     args = ["torch", "--states", "2", "--repeats", "1", "--cases", "HalfCheetah rank 2"]
     printed = bench(*args, "--out", str(tmp_path))
@@ -76,7 +100,7 @@ def test_an_unknown_case_is_refused(tmp_path, capsys):
     assert "--cases: unknown case 'Ant rank 9'; did you mean 'Ant rank" in error
 
 
-def test_the_train_benchmark_splits_a_step(tmp_path):
+def test_the_train_benchmark_splits_a_step(tmp_path, bench):
     pytest.importorskip("pybullet_envs_gymnasium")
     args = ["train", "--ranks", "1", "--steps", "20", "--repeats", "1"]
     skipped = ["--peer-steps", "0", "--overlap-steps", "0"]
@@ -92,8 +116,9 @@ def test_the_train_benchmark_splits_a_step(tmp_path):
     assert "times its floor" in " ".join(printed.split())
 
 
-def test_the_atari_benchmark_splits_a_step(tmp_path):
+def test_the_atari_benchmark_splits_a_step(tmp_path, bench, monkeypatch):
     pytest.importorskip("ale_py")
+    monkeypatch.setattr("hyperaction.bench.atari.WARM_UP", 40)
     args = ["atari", "--steps", "8", "--repeats", "1", "--peer-steps", "0"]
     printed = bench(*args, "--out", str(tmp_path))
     found = json.loads((tmp_path / "atari.json").read_text())
@@ -109,16 +134,11 @@ def test_the_atari_benchmark_splits_a_step(tmp_path):
     assert "A million frames take 7.14 GB" in " ".join(printed.split())
 
 
-def test_a_benchmark_of_a_set_that_the_machine_has_not_is_refused_in_one_line():
-    command = [sys.executable, "-m", "hyperaction", "bench", "maximise", "--isa", "sse9"]
-    done = subprocess.run(
-        [*command, "--peer-states", "0"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith(
-        "hyperaction: --isa sse9 cannot be used: choose from baseline, avx2"
-    )
-    assert done.stderr.count("\n") == 1
+def test_a_benchmark_of_a_set_that_the_machine_has_not_is_refused_in_one_line(process, capsys):
+    assert main(["bench", "maximise", "--isa", "sse9", "--peer-states", "0"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("hyperaction: --isa sse9 cannot be used: choose from baseline, avx2")
+    assert error.count("\n") == 1
 
 
 def test_a_peer_that_fails_is_left_out(monkeypatch, capsys):

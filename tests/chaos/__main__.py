@@ -13,9 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-import pytest
-
-import tests.conftest  # The settings of JAX, and one cache for all processes.
+import tests.conftest  # noqa: F401  # The settings of JAX, and one cache for all processes.
 from tests.chaos.commands import ViolationError
 from tests.chaos.faults import BY_NAME, FAULTS
 from tests.chaos.trial import References, Trial
@@ -75,8 +73,7 @@ def main():
     parser.add_argument("--kind", choices=list(BY_NAME), help="only this kind of fault")
     options = parser.parse_args()
     outcomes = []
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        tests.conftest.share_programs(patch)
+    with tempfile.TemporaryDirectory() as folder:
         references = References(Path(folder))
         for seed in range(options.seed, options.seed + options.trials):
             outcome = run(references, seed, options.kind)

@@ -5,8 +5,6 @@ import pytest
 from tests.chaos.__main__ import run
 from tests.chaos.trial import References
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 SMALL = [
     ("run dies at any moment", 3),
     ("kill -9 of a run", 0),  # The one that starts a process, which takes seconds.

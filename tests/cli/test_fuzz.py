@@ -15,8 +15,6 @@ from hyperaction.cli import main
 from hyperaction.training import runner
 from hyperaction.training.config import _all_flags
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 # As they are typed, by whole names and by short ones; of settings that exist for any part.
 FLAGS = sorted(set(_all_flags()) - {"ENV", "--out", "--fresh"})
 NUMBERS = ["-1", "0", "1", "2", "7", "64", "0.5", "1e-3", "1e400", "nan", "-inf", "99999999999", ""]

@@ -171,7 +171,6 @@ OLD = (
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.usefixtures("shared_programs")
 def test_warnings_of_others_are_one_line_each_and_none_beside_a_mistake(tmp_path, capsys):
     args = ["train", "CartPole-v0", "--steps", "20", "--phase-steps", "10", "--hidden", "8"]
     args += ["--evaluation-steps", "5", "--loggers", "--out", str(tmp_path / "run")]

@@ -15,8 +15,6 @@ from hyperaction.runs import read_arrays
 from hyperaction.training import memory, runner, speed
 from tests.killing import metrics
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 CARTPOLE = [
     "train", "CartPole-v1", "--agent", "hgqn", "--steps", "300", "--hidden", "16",
     "--learning-starts", "64", "--batch-size", "16", "--phase-steps", "150",

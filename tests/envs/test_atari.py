@@ -11,9 +11,6 @@ from hyperaction.envs.atari import JOYSTICK, current_id, episode_start
 from hyperaction.envs.make import make, make_vector
 from hyperaction.envs.vector import Single
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
-
 ale_py = pytest.importorskip("ale_py")
 
 

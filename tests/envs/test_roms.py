@@ -17,7 +17,6 @@ from hyperaction.sweeps import grid as grids
 
 ale_py = pytest.importorskip("ale_py")
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
 
 GAME = "ALE/BankHeist-v5"
 SHORT = [

@@ -315,7 +315,6 @@ SMALL = {
 }
 
 
-@pytest.mark.usefixtures("shared_programs")
 @pytest.mark.parametrize("name", [SYSADMIN, TETRIS])
 def test_agents_keep_the_names_and_constraints_of_a_suite_in_files(name, tmp_path):
     needed(name)
@@ -335,7 +334,6 @@ OPTIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.usefixtures("shared_programs")
 @pytest.mark.parametrize("name", EACH)
 def test_a_run_that_is_killed_once_is_the_run_that_never_stopped(name, tmp_path, monkeypatch):
     needed(name)
@@ -364,7 +362,6 @@ def test_environments_of_jumanjis_that_are_stepped_together_train(tmp_path):
     assert metrics(tmp_path)[-1]["step"] >= 120
 
 
-@pytest.mark.usefixtures("shared_programs")
 @pytest.mark.parametrize(
     ("name", "agent"),
     [(TETRIS, "rank 1"), (TETRIS, "bdqn"), ("jumanji:JobShop-v0", "rank 2"), (SYSADMIN, "rank 2")],

@@ -48,18 +48,24 @@ def test_the_kernels_were_built():
     assert isa.BASELINE in kernels.machine_sets()
 
 
-@ON_EVERY_SET
 @MANY
 @given(hypergraph=hypergraphs(max_vertices=7), seed=st.integers(0, 99), count=st.integers(1, 40))
-def test_elimination_finds_the_maxima_of_its_twin(instructions, hypergraph, seed, count):
+def test_elimination_finds_the_maxima_of_its_twin_on_every_set(
+    monkeypatch, hypergraph, seed, count
+):
     outputs = outputs_for(hypergraph, (count,), seed)
     found = maximiser(hypergraph, way="elimination", use_native=True)
     twin = maximiser(hypergraph, way="elimination", use_native=False)
-    assert targets(found.max, outputs) == {f"hyperaction_eliminate_{instructions}"}
-    values, actions = found.value_and_action(outputs)
-    np.testing.assert_allclose(values, twin.max(outputs), rtol=1e-5, atol=1e-4)
-    chosen = hypergraph.representation(outputs, np.asarray(actions)).sum(axis=-1)
-    np.testing.assert_allclose(chosen, values, rtol=1e-5, atol=1e-4)
+    expected = np.asarray(twin.max(outputs))
+    for instructions in SETS:
+        force(instructions, monkeypatch)
+        compute = jax.jit(lambda outputs: found.value_and_action(outputs)).lower(outputs)
+        called = set(re.findall(r"hyperaction_\w+", compute.as_text()))
+        assert called == {f"hyperaction_eliminate_{instructions}"}
+        values, actions = map(np.asarray, compute.compile()(outputs))
+        np.testing.assert_allclose(values, expected, rtol=1e-5, atol=1e-4)
+        chosen = hypergraph.representation(outputs, actions).sum(axis=-1)
+        np.testing.assert_allclose(chosen, values, rtol=1e-5, atol=1e-4)
 
 
 @ON_EVERY_SET
@@ -90,25 +96,31 @@ def test_states_are_bounded_alike_alone_and_side_by_side(instructions):
         np.testing.assert_array_equal(together, np.concatenate(each))
 
 
-@ON_EVERY_SET
+@NEEDS_KERNEL
 @pytest.mark.parametrize("name", sorted(OPTIMISERS))
-@pytest.mark.parametrize("size", [1, 7, 33, 1000])
-def test_optimisers_step_as_their_twin(instructions, name, size, monkeypatch):
-    random = np.random.default_rng(size)
+def test_optimisers_step_as_their_twin_on_every_set(name, monkeypatch):
     optimiser = OPTIMISERS[name](0.01, 0.003)
-    stepped = []
-    for forced in (instructions, isa.NONE):
+    sizes = (1, 7, 33, 1000)
+    gradients = [
+        np.random.default_rng(size).normal(size=(3, size)).astype(np.float32) for size in sizes
+    ]
+
+    def steps(gradients):
+        x = jnp.linspace(-1.0, 1.0, gradients.shape[1])
+        state = optimiser.init(x)
+        for gradient in gradients:
+            x, state = optimiser.update(x, gradient, state)
+        return x, state.mean, state.square
+
+    stepped = {}
+    for forced in (*SETS, isa.NONE):
         force(forced, monkeypatch)
         assert kernels.available() == (forced != isa.NONE)
-        x = jnp.linspace(-1.0, 1.0, size)
-        state = optimiser.init(x)
-        update = jax.jit(lambda *args: optimiser.update(*args))
-        for gradient in random.normal(size=(3, size)).astype(np.float32):
-            x, state = update(x, jnp.asarray(gradient), state)
-        stepped.append((x, state.mean, state.square))
-        random = np.random.default_rng(size)
-    for ours, twin in zip(*stepped, strict=True):
-        np.testing.assert_allclose(ours, twin, rtol=1e-5, atol=1e-6)
+        compute = jax.jit(lambda each: [steps(one) for one in each])
+        stepped[forced] = jax.tree.leaves(compute(gradients))
+    for name in SETS:
+        for ours, twin in zip(stepped[name], stepped[isa.NONE], strict=True):
+            np.testing.assert_allclose(ours, twin, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.skipif(len(SETS) < 2, reason="the machine has one instruction set")

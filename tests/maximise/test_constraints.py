@@ -15,7 +15,8 @@ from hyperaction.constraints import Cardinality, Constraints, Mask
 from hyperaction.maximise import random_actions
 from tests.examples import examples
 from tests.maximise.problems import KINDS, plan
-from tests.strategies import hypergraphs, slow_values
+from tests.modules import called, made
+from tests.strategies import hypergraphs, slow_representation, slow_values
 
 STATES = 8
 
@@ -86,16 +87,17 @@ def test_the_best_allowed_action_is_found(kind, hypergraph, seed):
     constraints, masks, given_form = random_constraints(hypergraph.sizes, random)
     outputs = random.normal(size=(STATES, hypergraph.num_outputs)).astype(np.float32)
     best = plan(hypergraph, kind=kind)
-    mask = Mask(jnp.asarray(masks), constraints)
-    value, action = jax.jit(lambda o, m: best.value_and_action(o, mask=m))(outputs, mask)
+    mask = Mask(masks, constraints)
+    found = jax.jit(lambda o, m: best.value_and_action(o, mask=m))(outputs, mask)
+    value, action = map(np.asarray, found)
     reference = allowed_values(hypergraph, outputs, constraints, masks, given_form)
     for row, values in enumerate(reference):
         if not values:
             assert value[row] == -np.inf
-            assert (np.asarray(action[row]) == -1).all()
+            assert (action[row] == -1).all()
             continue
         assert abs(value[row] - max(values.values())) < 1e-4
-        assert abs(values[tuple(np.asarray(action[row]).tolist())] - value[row]) < 1e-4
+        assert abs(values[tuple(action[row].tolist())] - value[row]) < 1e-4
     every = hypergraph.all_actions()
     for row, values in enumerate(reference):
         fits = constraints.allows(every, np.broadcast_to(masks[row], (len(every), masks.shape[1])))
@@ -108,7 +110,7 @@ def test_soft_values_marginals_and_the_k_best_obey_constraints(hypergraph, seed)
     random = np.random.default_rng(seed)
     constraints, masks, given_form = random_constraints(hypergraph.sizes, random)
     outputs = random.normal(size=(STATES, hypergraph.num_outputs)).astype(np.float32)
-    mask = Mask(jnp.asarray(masks), constraints)
+    mask = Mask(masks, constraints)
     best = maximiser(hypergraph)
 
     @jax.jit
@@ -116,7 +118,7 @@ def test_soft_values_marginals_and_the_k_best_obey_constraints(hypergraph, seed)
         soft = best.soft(o, 0.7, mask=m), best.marginals(o, 0.7, mask=m)
         return *soft, best.entropy(o, 0.7, mask=m), best.best(o, 3, mask=m)
 
-    soft, marginals, entropy, top = compute(outputs, mask)
+    soft, marginals, entropy, top = jax.tree.map(np.asarray, compute(outputs, mask))
     reference = allowed_values(hypergraph, outputs, constraints, masks, given_form)
     for row, values in enumerate(reference):
         if not values:
@@ -133,7 +135,7 @@ def test_soft_values_marginals_and_the_k_best_obey_constraints(hypergraph, seed)
         np.testing.assert_allclose(marginals[row], expected, atol=1e-4)
         largest = sorted(values.values(), reverse=True)[:3]
         np.testing.assert_allclose(top.values[row][: len(largest)], largest, atol=1e-4)
-        assert (np.asarray(top.values[row][len(largest) :]) == -np.inf).all()
+        assert (top.values[row][len(largest) :] == -np.inf).all()
 
 
 WAYS = ["elimination", "enumeration", "sampling", "ascent", "branch-and-bound"]
@@ -166,18 +168,21 @@ def test_every_way_obeys_constraints(way):
 
 def test_other_mixers_obey_constraints():
     hypergraph = Hypergraph.complete((3, 3, 2), 2)
-    mixer = Universal(hypergraph.num_edges, key=jax.random.key(0))
+    mixer = made(lambda key: Universal(hypergraph.num_edges, key=key))
+    every = hypergraph.all_actions()
     outputs = np.random.default_rng(3).normal(size=(8, hypergraph.num_outputs))
     outputs = outputs.astype(np.float32)
     count = Cardinality(at_most=1)
     mask = {(0, 2): np.array([[1, 0], [1, 1], [0, 1]], bool)}
     for way in ("enumeration", "sampling"):
         best = maximiser(hypergraph, mixer, way=way, constraints=count)
-        values, actions = best.value_and_action(outputs, mask=mask)
-        for row, value, action in zip(outputs, values, np.asarray(actions), strict=True):
+        values, actions = map(np.asarray, best.value_and_action(outputs, mask=mask))
+        rows = [[slow_representation(hypergraph, row, a) for a in every] for row in outputs]
+        mixed = np.asarray(called(jax.vmap(jax.vmap(mixer)), np.array(rows, np.float32)))
+        for mixes, value, action in zip(mixed, values, actions, strict=True):
             reference = {
-                a: v
-                for a, v in slow_values(hypergraph, row, lambda r: mixer(jnp.array(r))).items()
+                tuple(a): v
+                for a, v in zip(every.tolist(), mixes.tolist(), strict=True)
                 if sum(x != 0 for x in a) <= 1 and mask[(0, 2)][a[0], a[2]]
             }
             assert tuple(action.tolist()) in reference
@@ -207,8 +212,9 @@ def test_random_actions_under_constraints_are_even():
     assert set(seen) == set(legal)
     expected = draws / len(legal)
     assert sum((c - expected) ** 2 / expected for c in seen.values()) < 2.5 * len(legal)
-    stays = jnp.broadcast_to(jnp.array([-1, 2, -1, 0]), (draws, 4))
-    kept = np.asarray(random_actions(hypergraph, jax.random.key(1), mask, given=stays))
+    stays = np.broadcast_to(np.array([-1, 2, -1, 0], np.int32), (draws, 4))
+    keep = jax.jit(lambda m, s: random_actions(hypergraph, jax.random.key(1), m, given=s))
+    kept = np.asarray(keep(mask, stays))
     assert {tuple(a) for a in kept.tolist()} == {a for a in legal if a[1] == 2 and a[3] == 0}
 
 

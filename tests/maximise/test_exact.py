@@ -34,29 +34,39 @@ EXACT = [
 
 @pytest.mark.parametrize(("way", "kind"), EXACT)
 @settings(max_examples=examples(5))
-@given(hypergraph=hypergraphs(), seed=st.integers(0, 99), scale=st.sampled_from([1.0, 1e6, 1e-6]))
-def test_exact_ways_equal_brute_force(kind, way, hypergraph, seed, scale):
-    outputs = outputs_for(hypergraph, (6,), seed) * np.float32(scale)
-    best = plan(hypergraph, kind=kind, way=way)
-    assert best.exact
-    values, actions = best.value_and_action(outputs)
-    assert_best(hypergraph, outputs, values, actions)
-    np.testing.assert_array_equal(best.argmax(outputs), actions)
-    np.testing.assert_array_equal(best.max(outputs), values)
-    np.testing.assert_array_equal(best.bounded(outputs).upper_bound, values)
-
-
-@pytest.mark.parametrize(("way", "kind"), EXACT)
-@settings(max_examples=examples(4))
-@given(hypergraph=hypergraphs(), seed=st.integers(0, 99), share=st.sampled_from([0.95, 0.6, 0.3]))
-def test_exact_ways_obey_masks_on_hyperedges(kind, way, hypergraph, seed, share):
+@given(
+    hypergraph=hypergraphs(),
+    seed=st.integers(0, 99),
+    scale=st.sampled_from([1.0, 1e6, 1e-6]),
+    share=st.sampled_from([0.95, 0.6, 0.3]),
+)
+def test_exact_ways_equal_brute_force_with_and_without_masks_on_hyperedges(
+    kind, way, hypergraph, seed, scale, share
+):
     outputs = outputs_for(hypergraph, (6,), seed)
     mask = random_mask(hypergraph, 6, seed, share)
     best = plan(hypergraph, kind=kind, way=way)
-    values, actions = jax.jit(lambda o, m: best.value_and_action(o, mask=m))(
-        outputs, given_mask(hypergraph, mask)
-    )
-    assert_best(hypergraph, outputs, values, actions, allowed=slow_allowed(hypergraph, mask))
+    assert best.exact
+
+    @jax.jit
+    def everything(outputs, mask):
+        whole = (
+            best.value_and_action(outputs),
+            best.argmax(outputs),
+            best.max(outputs),
+            best.bounded(outputs).upper_bound,
+        )
+        return whole, best.value_and_action(outputs, mask=given_mask(hypergraph, mask))
+
+    for scaled in (outputs * np.float32(scale), outputs):
+        whole, masked = jax.tree.map(np.asarray, everything(scaled, mask))
+        (values, actions), argmax, largest, bounds = whole
+        assert_best(hypergraph, scaled, values, actions)
+        np.testing.assert_array_equal(argmax, actions)
+        np.testing.assert_array_equal(largest, values)
+        np.testing.assert_array_equal(bounds, values)
+    allowed = slow_allowed(hypergraph, mask)
+    assert_best(hypergraph, outputs, *masked, allowed=allowed)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from hyperaction.maximise.elimination import Elimination
 from hyperaction.maximise.program import Step
 from tests.examples import examples
 from tests.maximise.problems import KINDS, given_mask, plan, random_mask
+from tests.modules import called, made
 from tests.strategies import NEEDS_KERNEL, hypergraphs, outputs_for, slow_representation
 
 WAYS = [*itertools.product([None], KINDS), ("components", KINDS[0]), ("enumeration", "jax")]
@@ -55,16 +56,14 @@ def test_soft_values_marginals_and_entropies_equal_enumeration(way, kind, hyperg
 
     @jax.jit
     def everything(outputs, mask):
-        given = (outputs, TEMPERATURES)
+        given, mask = (outputs, TEMPERATURES), given_mask(hypergraph, mask)
         return (
             best.soft(*given, mask=mask),
             best.marginals(*given, mask=mask),
             best.entropy(*given, mask=mask),
         )
 
-    values, marginals, entropies = map(
-        np.asarray, everything(outputs, given_mask(hypergraph, mask))
-    )
+    values, marginals, entropies = map(np.asarray, everything(outputs, mask))
     for row, temperature in enumerate(TEMPERATURES):
         truth = Boltzmann(hypergraph, outputs[row], temperature, mask[row])
         if not truth.any:
@@ -104,14 +103,26 @@ MAKERS = [
 @pytest.mark.parametrize("make", LOOPS)
 def test_the_gradient_is_the_marginals_and_agrees_with_finite_differences(make):
     best = make()
-    outputs = jnp.asarray(outputs_for(LOOP, (2,), 4)) / 5
+    outputs = outputs_for(LOOP, (2,), 4) / 5
     soft = jax.jit(lambda o, t: best.soft(o, t).sum())
-    slopes, entropy = jax.jit(jax.grad(soft, argnums=(0, 1)))(outputs, jnp.float32(0.8))
-    np.testing.assert_allclose(slopes, best.marginals(outputs, 0.8), atol=1e-5)
-    assert entropy == pytest.approx(float(best.entropy(outputs, 0.8).sum()), rel=1e-4)
-    step = 0.02
+
+    @jax.jit
+    def everything(outputs, temperature):
+        slopes, entropy = jax.grad(soft, argnums=(0, 1))(outputs, temperature)
+        own = best.marginals(outputs, temperature), best.entropy(outputs, temperature).sum()
+        return (slopes, entropy), own
+
+    found, expected = jax.tree.map(np.asarray, everything(outputs, np.float32(0.8)))
+    slopes, entropy = found
+    np.testing.assert_allclose(slopes, expected[0], atol=1e-5)
+    assert entropy == pytest.approx(float(expected[1]), rel=1e-4)
+    step = np.float32(0.02)
     for place in ((0, 0), (1, 7), (0, LOOP.num_outputs - 1)):
-        moved = [soft(outputs.at[place].add(sign * step), 0.8) for sign in (1, -1)]
+        moved = []
+        for sign in (1, -1):
+            other = outputs.copy()
+            other[place] += sign * step
+            moved.append(soft(other, 0.8))
         assert slopes[place] == pytest.approx(float(moved[0] - moved[1]) / (2 * step), abs=2e-3)
     warmer, colder = soft(outputs, 0.82), soft(outputs, 0.78)
     assert entropy == pytest.approx(float(warmer - colder) / 0.04, rel=1e-2)
@@ -123,7 +134,7 @@ def test_probabilities_of_all_actions_add_up_to_one(make):
     mask = random_mask(LOOP, 1, 3, 0.9)[0]
     outputs, actions = outputs_for(LOOP, (), 4), LOOP.all_actions()
     many = np.broadcast_to(outputs, (len(actions), LOOP.num_outputs))
-    logs = np.asarray(best.log_probability(many, actions, 3.0, mask=mask))
+    logs = np.asarray(called(lambda o: best.log_probability(o, actions, 3.0, mask=mask), many))
     truth = Boltzmann(LOOP, outputs, 3.0, mask).probabilities
     np.testing.assert_allclose(np.exp(logs), truth, atol=1e-5)
     assert np.exp(logs).sum() == pytest.approx(1.0, abs=1e-4)
@@ -165,15 +176,29 @@ def test_draws_have_the_frequencies_of_their_probabilities(make, approximate):
 def test_at_temperature_zero_the_soft_is_the_hard(make):
     best = make()
     outputs = outputs_for(best.hypergraph, (20,), 5)  # optima repeat
-    values, actions = best.value_and_action(outputs)
-    np.testing.assert_allclose(best.soft(outputs, 0.0), values, rtol=1e-5)
-    np.testing.assert_allclose(best.soft(outputs, 1e-4), values, rtol=1e-4)
-    np.testing.assert_array_equal(best.sample(outputs, 0, jax.random.key(0)), actions)
-    np.testing.assert_array_equal(best.entropy(outputs, 0.0), np.zeros(20))
-    np.testing.assert_array_equal(best.log_probability(outputs, actions, 0.0), np.zeros(20))
-    other = (np.asarray(actions) + 1) % best.hypergraph.sizes
-    assert (np.asarray(best.log_probability(outputs, other, 0.0)) == -np.inf).all()
-    marginals = np.asarray(best.marginals(outputs, 0.0))
+
+    @jax.jit
+    def everything(outputs, temperature):
+        given = (outputs, temperature)
+        values, actions = best.value_and_action(outputs)
+        others = (actions + 1) % np.array(best.hypergraph.sizes)
+        logs = [best.log_probability(outputs, each, temperature) for each in (actions, others)]
+        drawn = best.sample(*given, jax.random.key(0))
+        return (
+            (values, actions),
+            (best.soft(*given), drawn, best.entropy(*given), best.marginals(*given)),
+            logs,
+        )
+
+    found = jax.tree.map(np.asarray, everything(outputs, np.float32(0.0)))
+    (values, actions), (soft, drawn, entropy, marginals), (logs, others) = found
+    np.testing.assert_allclose(soft, values, rtol=1e-5)
+    nearly = everything(outputs, np.float32(1e-4))[1][0]
+    np.testing.assert_allclose(nearly, values, rtol=1e-4)
+    np.testing.assert_array_equal(drawn, actions)
+    np.testing.assert_array_equal(entropy, np.zeros(20))
+    np.testing.assert_array_equal(logs, np.zeros(20))
+    assert (others == -np.inf).all()
     # All probability is on entries of best actions, which may share it.
     mean = (marginals * outputs).sum(axis=-1)
     np.testing.assert_allclose(mean, values, rtol=1e-5)
@@ -182,8 +207,8 @@ def test_at_temperature_zero_the_soft_is_the_hard(make):
 @pytest.mark.parametrize("make", [*KERNEL_AND_TWIN, MAKERS[-1]])
 def test_works_alone_in_batches_and_under_vmap(make):
     best = make()
-    outputs = jnp.asarray(outputs_for(best.hypergraph, (2, 5), 6))
-    warm = jnp.linspace(0.5, 3.0, 10).reshape(2, 5)
+    outputs = outputs_for(best.hypergraph, (2, 5), 6)
+    warm = np.linspace(0.5, 3.0, 10, dtype=np.float32).reshape(2, 5)
     values = best.soft(outputs, warm)
     mapped = jax.jit(jax.vmap(jax.vmap(best.soft)))(outputs, warm)
     np.testing.assert_allclose(mapped, values, rtol=1e-5)
@@ -191,9 +216,9 @@ def test_works_alone_in_batches_and_under_vmap(make):
     slopes = jax.vmap(jax.vmap(jax.grad(best.soft), in_axes=(0, None)), in_axes=(0, None))
     marginals = best.marginals(outputs, 2.0)
     assert marginals.shape == outputs.shape
-    np.testing.assert_allclose(slopes(outputs, 2.0), marginals, atol=1e-5)
+    np.testing.assert_allclose(called(slopes, outputs, 2.0), marginals, atol=1e-5)
     keys = jax.random.split(jax.random.key(0), 2)
-    drawn = jax.vmap(lambda o, k: best.sample(o, 1.0, k))(outputs, keys)
+    drawn = called(jax.vmap(lambda o, k: best.sample(o, 1.0, k)), outputs, keys)
     alone = [best.sample(o, 1.0, k) for o, k in zip(outputs, keys, strict=True)]
     np.testing.assert_array_equal(drawn, np.stack(alone))
     empty = best.marginals(outputs[:0, 0], 1.0), best.sample(outputs[:0, 0], 1.0, keys[0])
@@ -204,10 +229,10 @@ def test_works_alone_in_batches_and_under_vmap(make):
 @pytest.mark.parametrize("name", ["monotonic-linear", "qmix"])
 def test_every_mixer_weighs_in(name):
     hypergraph = Hypergraph((2, 3, 2), [(0, 1), (1, 2), (1,)])
-    mixer_key, state_key = jax.random.split(jax.random.key(1))
-    mixer = make_mixer(name, hypergraph, features=2, key=mixer_key)
+    mixer = made(lambda key: make_mixer(name, hypergraph, features=2, key=key), 1)
     best = maximiser(hypergraph, mixer)
-    outputs, state = outputs_for(hypergraph, (3,), 2) / 5, jax.random.normal(state_key, (3, 2))
+    outputs = outputs_for(hypergraph, (3,), 2) / 5
+    state = np.random.default_rng(1).normal(size=(3, 2)).astype(np.float32)
     mask = np.ones((3, 7), bool)
     mask[:, 1] = False
 
@@ -222,10 +247,14 @@ def test_every_mixer_weighs_in(name):
     def soft(outputs):
         return best.soft(outputs, 0.5, mask=mask, state=state)
 
-    outputs = jnp.asarray(outputs)
-    np.testing.assert_allclose(soft(outputs), brute(outputs), rtol=1e-4)
-    ours, theirs = (jax.grad(lambda o, f=f: f(o).sum())(outputs) for f in (soft, brute))
-    np.testing.assert_allclose(ours, theirs, atol=1e-4)
+    @jax.jit
+    def both(outputs):
+        slopes = [jax.grad(lambda o, f=f: f(o).sum())(outputs) for f in (soft, brute)]
+        return (soft(outputs), brute(outputs)), slopes
+
+    values, slopes = both(outputs)
+    np.testing.assert_allclose(*values, rtol=1e-4)
+    np.testing.assert_allclose(*slopes, atol=1e-4)
 
 
 @pytest.mark.parametrize("make", KERNEL_AND_TWIN)

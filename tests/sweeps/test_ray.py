@@ -14,7 +14,6 @@ from tests.killing import metrics
 from tests.sweeps.test_sweeps import TRAIN, start, sweep_args, wait_for
 
 pytest.importorskip("ray")
-pytestmark = pytest.mark.usefixtures("shared_programs")
 
 CELLS = ["tests.faulty-Faulty-v0/one/seed-0", "tests.faulty-Faulty-v0/one/seed-1"]
 STEPS = "2000"

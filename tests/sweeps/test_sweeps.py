@@ -24,8 +24,6 @@ from hyperaction.sweeps.display import live_table
 from hyperaction.sweeps.scheduler import Sweep
 from tests.killing import metrics
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 GRID = """
 environments = ["tests.faulty:Faulty-v0"]
 seeds = 2

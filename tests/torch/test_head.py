@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 from hyperaction import Hypergraph, QNetwork, make_mixer  # noqa: E402
 from hyperaction.errors import SettingError  # noqa: E402
 from hyperaction.torch import HypergraphHead  # noqa: E402
+from tests.modules import made  # noqa: E402
 
 FEATURES = 6
 UNEVEN = Hypergraph((3, 2, 4, 3), [(1,), (0, 3), (0,), (2,), (0, 1, 2), (2, 3), (3,)])
@@ -20,10 +21,13 @@ UNEVEN = Hypergraph((3, 2, 4, 3), [(1,), (0, 3), (0,), (2,), (0, 1, 2), (2, 3), 
 
 def pair(width=5, mixer="sum", hypergraph=UNEVEN):
     """A network in JAX whose features are its observations, and a head with its weights."""
-    key = jax.random.key(0)
-    mixing = make_mixer(mixer, hypergraph, features=FEATURES, key=key)
-    state = eqx.nn.Identity()
-    network = QNetwork(hypergraph, state, mixer=mixing, width=width, features=FEATURES, key=key)
+
+    def make(key):
+        mixing = make_mixer(mixer, hypergraph, features=FEATURES, key=key)
+        options = {"mixer": mixing, "width": width, "features": FEATURES, "key": key}
+        return QNetwork(hypergraph, eqx.nn.Identity(), **options)
+
+    network = made(make)
     return network, HypergraphHead.from_blocks(network.blocks, mixer)
 
 

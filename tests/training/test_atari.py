@@ -10,9 +10,6 @@ from hyperaction.training.config import parse_train
 from hyperaction.training.trainer import Trainer
 from tests.killing import KilledError, Killer, metrics, train_in
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
-
 SMALL = [
     "--total-width", "14", "--padding", "valid", "--batch-size", "4", "--learning-starts", "60",
     "--buffer-size", "400", "--train-frequency", "20", "--interval", "100", "--loggers",

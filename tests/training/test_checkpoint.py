@@ -16,8 +16,6 @@ from hyperaction.training.checkpoint import TrainerCheckpoints
 from hyperaction.training.trainer import Trainer
 from tests.training.envs import TINY, Aiming, Counting
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 MARK = {"metrics": {"bytes": 0, "sha256": "x"}}
 AGENTS = {"hg-rainbow": (HGRainbow, Counting), "ddpg": (DDPG, Aiming)}
 HOSTILE: tuple[Any, ...] = (

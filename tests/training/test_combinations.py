@@ -21,8 +21,6 @@ from hyperaction.maximise import WAYS
 from hyperaction.mixers import MIXERS
 from tests.training.envs import Aiming, Counting
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 SMALL = {
     "total_width": 8, "batch_size": 8, "learning_starts": 16, "buffer_size": 64,
     "network": ResidualNetwork(8), "optimiser.learning_rate": 0.001, "n_step": 2,

@@ -20,8 +20,6 @@ from hyperaction.networks import NatureCNN
 from hyperaction.runs.directory import flat_settings
 from hyperaction.training.config import parse_train
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 
 def test_the_presets_are_dopamines():
     """The whole settings of every agent, as a table of Dopamine's."""

@@ -11,8 +11,6 @@ from hyperaction.cli import main
 from hyperaction.errors import SettingError
 from tests.training.envs import Aiming
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 NAMES = ("power", "harvest", "fire", "water")
 SIZES = (2, 3, 2, 2)
 SMALL = {

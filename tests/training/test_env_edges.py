@@ -8,8 +8,6 @@ from hyperaction.cli import main
 from hyperaction.sweeps.grid import check_fits, read
 from hyperaction.training.config import parse_train, run_config
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 
 def test_environments_without_a_robot_are_refused_by_name():
     message = "edges kinematic: CartPole-v1 has no robot with joints; Gymnasium's MuJoCo"

@@ -20,9 +20,8 @@ from hyperaction.runs import read_arrays
 from hyperaction.training.config import parse_train
 from tests.agents.samples import agent_for, init
 from tests.killing import KilledError, Killer, metrics, train_in
+from tests.modules import called
 from tests.training.envs import TINY, Aiming, Climbing, Counting
-
-pytestmark = pytest.mark.usefixtures("shared_programs")
 
 
 def test_joint_actions_come_as_often_as_the_exponentials_of_their_values():
@@ -30,7 +29,7 @@ def test_joint_actions_come_as_often_as_the_exponentials_of_their_values():
     agent = agent_for(exploration=Boltzmann(temperature), dueling=True, learning_starts=64)
     network, explorer = init(agent).online, agent.explorer(count, np.random.default_rng(0))
     observation = np.array([1.0, -2.0, 0.5, 3.0], np.float32)
-    values = np.asarray(network.q_values(observation), np.float64)
+    values = np.asarray(called(network.q_values, observation), np.float64)
     act = jax.jit(
         jax.vmap(
             lambda mask, inputs: agent.config.exploration.act(network, observation, mask, inputs)
@@ -115,7 +114,7 @@ def test_the_policy_of_the_objective_is_what_it_draws_from():
     inputs = agent.explorer(count, np.random.default_rng(0)).inputs(99_999)
     act = jax.jit(jax.vmap(partial(agent.act, state, observation, None)))
     frequencies = np.bincount(np.asarray(act(inputs)) @ [2, 1], minlength=6)
-    values = np.asarray(state.online.q_values(observation), np.float64)
+    values = np.asarray(called(state.online.q_values, observation), np.float64)
     exponentials = np.exp((values - values.max()) / 0.07)
     chances = exponentials / exponentials.sum()
     assert chisquare(frequencies, count * chances).pvalue > 0.001

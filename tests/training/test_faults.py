@@ -23,8 +23,6 @@ from hyperaction.training import recorder
 from tests.faulty import Faulty
 from tests.killing import metrics as metrics
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 TRAIN = [
     "train", "tests.faulty:Faulty-v0", "--steps", "300", "--phase-steps", "100", "--hidden", "8",
     "--evaluation-steps", "20", "--learning-starts", "80", "--env-timeout", "1", "--loggers",

@@ -33,9 +33,8 @@ from hyperaction.training.config import parse_train
 from hyperaction.training.trainer import Trainer
 from tests.agents.test_restructure import all_values, network_for
 from tests.examples import examples
+from tests.modules import called, numbers_of
 from tests.training.envs import TINY, Aiming, Counting
-
-pytestmark = pytest.mark.usefixtures("shared_programs")
 
 LEVELS = (2, 3, 5)
 
@@ -139,10 +138,10 @@ def test_only_sub_actions_of_the_level_are_taken_and_bootstrapped_from():
     target, grid = state.target, np.tile(on_grid((3, 5), 0), 2)
     batch = Batch(*trainer.replay.sample(4))._replace(next_mask=None)
     found = jax.jit(lambda state, batch: agent.update(state, batch)[1].losses)(state, batch)
-    values = jax.vmap(target.q_values)(batch.next_observation)
+    values = called(jax.vmap(target.q_values), batch.next_observation)
     on_it = [grid[a] and grid[5 + b] for a in range(5) for b in range(5)]
     best = np.asarray(values)[:, np.array(on_it)].max(axis=1)
-    q = jax.vmap(state.online)(batch.observation, batch.action)
+    q = np.asarray(called(jax.vmap(state.online), batch.observation, batch.action))
     expected = (batch.reward + batch.discount * best - q) ** 2
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
 
@@ -152,11 +151,12 @@ def test_hierarchical_values_do_not_change_when_the_grid_grows():
     agent = HGQN(Aiming(), rank=2, hierarchical=True, quantiles=3, **settings)
     observation = np.array([0.3, -0.4], np.float32)
     agent.learn(19)
-    before = np.asarray(agent.state.online.q_values(observation))
+    values_of = numbers_of(lambda network: network.q_values(observation))
+    before = values_of(agent.state.online)
     assert agent.trainer.agent.structure.level == 0
     agent.trainer.advance()
     assert agent.trainer.agent.structure.level == 1
-    learned = np.asarray(agent.state.online.q_values(observation))
+    learned = values_of(agent.state.online)
     assert np.abs(learned - before).max() < 0.2  # One update apart, and no jump.
     agent.learn(20)
     with pytest.raises(SettingError, match="hierarchical is for action spaces that grow"):

@@ -6,8 +6,6 @@ import hyperaction
 from hyperaction.cli import main
 from hyperaction.training import memory
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 
 def test_a_replay_that_does_not_fit_is_refused_with_one_that_does(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(memory, "available", lambda: 4_000_000_000)

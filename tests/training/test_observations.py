@@ -23,8 +23,6 @@ from tests.killing import KilledError, Killer, metrics, train_in
 from tests.training.envs import TINY, Counting
 from tests.training.observing import Drifting, Looking, normalised
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 IMAGE = spaces.Box(0, 255, (8, 8, 1), np.uint8)
 NESTED = spaces.Dict(
     image=IMAGE, more=spaces.Tuple([spaces.Discrete(10**9), spaces.Box(-1, 1, (2,))])

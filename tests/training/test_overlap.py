@@ -13,8 +13,6 @@ from hyperaction.training.config import parse_train
 from tests.killing import KilledError, Killer, metrics, train_in
 from tests.training.envs import TINY, Counting
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 
 class Pausing(Counting):
     """Counting, in an environment that is slower than the updates."""

@@ -22,8 +22,6 @@ from hyperaction.runs.checkpoints import Checkpoints
 from hyperaction.training.config import parse_train
 from tests.killing import KilledError, Killer, metrics, train_in
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 REACHER = [
     "train", "ReacherBulletEnv-v0", "--agent", "hg-rainbow", "--rank", "2", "--steps", "450",
     "--hidden", "16", "16", "--learning-starts", "160", "--buffer-size", "250", "--batch-size",

@@ -17,8 +17,6 @@ from hyperaction.training.callbacks import Callback
 from hyperaction.training.compiled import DivergedError, FlatState
 from tests.training.envs import TINY, Aiming, Counting
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 
 def is_well(agent, tmp_path):
     """The agent acts, is saved as it is, and learns on."""

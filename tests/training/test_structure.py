@@ -21,8 +21,6 @@ from hyperaction.training.structure import changed
 from hyperaction.training.trainer import Trainer
 from tests.training.envs import TINY
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 SINGLES = [(0,), (1,), (2,)]
 PAIRS = [(0, 1), (0, 2), (1, 2)]
 

@@ -7,8 +7,6 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hyperaction.api import HGQN, HGRainbow
 from tests.training.envs import TINY, Counting
 
-pytestmark = pytest.mark.usefixtures("shared_programs")
-
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 @pytest.mark.parametrize("with_mask", [False, True])

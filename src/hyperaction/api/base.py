@@ -41,7 +41,7 @@ from hyperaction.training.agent_file import AgentFile, arrays_of, filled, load, 
 from hyperaction.training.assembly import assemble, maximisation
 from hyperaction.training.backup import Backup
 from hyperaction.training.callbacks import Callback
-from hyperaction.training.compiled import Compiled, FlatState
+from hyperaction.training.compiled import Compiled, FlatState, compiled_for
 from hyperaction.training.config import RUNS, default_preset
 from hyperaction.training.env_edges import with_env_edges
 from hyperaction.training.episodes import Episode
@@ -393,8 +393,8 @@ class BaseAgent(Policy):
         sizes, shape = file.actions.sizes, file.observation_shape
         agent = file.config.build(sizes, shape, file.structure, layout)
         self.trainer = None
-        self._loaded_agent, self._loaded_compiled = agent, Compiled(agent)
-        template = jax.eval_shape(agent.init, jax.random.key(0))
+        self._loaded_agent, self._loaded_compiled = agent, compiled_for(agent)
+        template = jax.eval_shape(self._loaded_compiled.init, jax.random.key(0))
         self._loaded_state, self._loaded_step = FlatState(filled(template, file.arrays)), file.step
 
 

@@ -36,6 +36,14 @@ NODES = {2: 200_000, 3: 1_000}
 BEST_KNOWN_STEPS = 100_000
 """Tabu steps for the best known value where no solver proves one."""
 
+GROWTH: dict[str, list[tuple[int, tuple[int, ...], int]]] = {
+    "vertices (5 sub-actions, rank 2)": [(n, (5,) * n, 2) for n in range(2, 11)],
+    "sub-actions (6 vertices, rank 2)": [(k, (k,) * 6, 2) for k in range(2, 13)],
+    "rank (6 vertices of 5)": [(r, (5,) * 6, r) for r in range(1, 7)],
+    "vertices of a chain (5 sub-actions)": [(n, (5,) * n, 0) for n in (5, 10, 20, 40, 80)],
+}
+"""Sizes of vertices and ranks by which the cost grows, by series; rank 0 is a chain."""
+
 
 def cases() -> dict[str, Hypergraph]:
     """What is compared with the forward pass: the paper's dense domains, and sparse hypergraphs."""
@@ -235,14 +243,8 @@ def toulbar_optima(hypergraph: Hypergraph, outputs: NDArray[Any]) -> tuple[float
 
 def _growth(settings: BenchMaximise) -> list[Row]:
     """Microseconds per state of the exact way, varying one thing at a time."""
-    series: dict[str, list[tuple[int, tuple[int, ...], int]]] = {
-        "vertices (5 sub-actions, rank 2)": [(n, (5,) * n, 2) for n in range(2, 11)],
-        "sub-actions (6 vertices, rank 2)": [(k, (k,) * 6, 2) for k in range(2, 13)],
-        "rank (6 vertices of 5)": [(r, (5,) * 6, r) for r in range(1, 7)],
-        "vertices of a chain (5 sub-actions)": [(n, (5,) * n, 0) for n in (5, 10, 20, 40, 80)],
-    }
     rows = []
-    for name, points in series.items():
+    for name, points in GROWTH.items():
         for x, sizes, rank in points:
             edges = [(v, v + 1) for v in range(len(sizes) - 1)]
             hypergraph = Hypergraph.complete(sizes, rank) if rank else Hypergraph(sizes, edges)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, Protocol
+from functools import cache, lru_cache
+from typing import Any, Protocol, cast
 
 import jax
 import numpy as np
@@ -86,6 +86,23 @@ class FlatState:
         flat = object.__new__(cls)
         flat.leaves, flat.structure = list(leaves), structure
         return flat
+
+
+REMEMBERED = 32
+"""Agents whose compiled functions are remembered."""
+
+
+def compiled_for(agent: Agent) -> Compiled:
+    """The compiled functions of an agent; equal agents share them."""
+    try:
+        return _remembered(cast(Any, agent))
+    except TypeError:  # A part of the user's own may hold arrays, and cannot be hashed.
+        return Compiled(agent)
+
+
+@lru_cache(REMEMBERED)
+def _remembered(agent: Agent) -> Compiled:
+    return Compiled(agent)
 
 
 class Compiled:

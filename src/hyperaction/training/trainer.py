@@ -21,10 +21,10 @@ from hyperaction.replay.buffer import ReplayBuffer, Step
 from hyperaction.training.agent_file import arrays_of, filled
 from hyperaction.training.compiled import (
     Agent,
-    Compiled,
     DivergedError,
     FlatState,
     check_actions,
+    compiled_for,
 )
 from hyperaction.training.episodes import Episode, summary
 from hyperaction.training.phase import Phase
@@ -61,7 +61,7 @@ class Trainer:
         if self.env.mask is not None and (self.env.mask.length or agent.config.continuous):
             agent.check_masks()
         self.explorer = agent.explorer(self.env.num_envs, np.random.default_rng(act))
-        self.compiled = Compiled(agent)
+        self.compiled = compiled_for(agent)
         self.state = FlatState(self.compiled.init(jax.random.key(init)))
         self.replay = ReplayBuffer(
             self.config,
@@ -238,7 +238,7 @@ class Trainer:
     def replace_agent(self, agent: Agent, tree: Any) -> None:
         """Continues with an agent of other hyperedges, and its state."""
         self._finish_update()
-        self.agent, self.compiled, self.state = agent, Compiled(agent), FlatState(tree)
+        self.agent, self.compiled, self.state = agent, compiled_for(agent), FlatState(tree)
         explorer = agent.explorer(self.env.num_envs, self.explorer.rng)
         explorer.load_state_dict(self.explorer.state_dict())
         self.explorer, self.next_greedy = explorer, None
