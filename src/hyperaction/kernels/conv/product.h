@@ -8,6 +8,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <utility>
 #include <vector>
 
 #include "../vector.h"
@@ -18,9 +20,9 @@ namespace hyperaction {
 using Offsets = std::vector<int32_t>;
 using Outputs = Group<float, kRegisterBytes, 2>;
 constexpr int kOutputs = Outputs::kSize;
-// Six rows by two registers: as many sums as 16 registers hold beside what is added to them, and
-// enough to hide the time that an addition takes.
-constexpr int kRows = 6;
+// By two registers: about as many sums as the 16 registers of AVX2 or the 32 of AVX-512 hold beside
+// what is added to them, and enough to hide the time that an addition takes.
+constexpr int kRows = kRegisterBytes == 64 ? 10 : 6;
 // Of a panel: 16 KB, so that it stays in the first cache.
 constexpr int64_t kSteps = (16 << 10) / (kOutputs * static_cast<int64_t>(sizeof(float)));
 
@@ -76,8 +78,12 @@ void add_rows(const float* x, const int32_t* rows, const int32_t* steps, int64_t
   }
 }
 
-constexpr decltype(&add_rows<1>) kAddRows[kRows] = {add_rows<1>, add_rows<2>, add_rows<3>,
-                                                    add_rows<4>, add_rows<5>, add_rows<6>};
+template <int... kCounts>
+constexpr std::array<decltype(&add_rows<1>), kRows> adders(
+    std::integer_sequence<int, kCounts...>) {
+  return {add_rows<kCounts + 1>...};
+}
+constexpr auto kAddRows = adders(std::make_integer_sequence<int, kRows>());
 
 // Calls `work` with the first and the end of every part of a range, none longer than `most`. Parts
 // differ by one at most: the time of a short one would be that of a long one.
