@@ -115,6 +115,10 @@ class QLearningAgent(eqx.Module):
         objective: AbstractObjective = self.config.objective
         return objective
 
+    def acting(self, state: QLearningState) -> AbstractQFunction:
+        """The network whose best actions are taken."""
+        return state.target if self.config.act_by == "target" else state.online
+
     def act(
         self,
         state: QLearningState,
@@ -125,11 +129,11 @@ class QLearningAgent(eqx.Module):
         """The greedy action; with inputs, what the exploration computes from them."""
         mask = self._allowed(mask)
         if inputs is None:
-            return state.online.greedy(observation, mask=mask)
+            return self.acting(state).greedy(observation, mask=mask)
         if self.config.exploration.of_objective:
             inputs = inputs | {"temperature": self.config.objective.temperature_of(state.memory)}
         action: Int[Array, " vertices"] = self.config.exploration.act(
-            state.online, observation, mask, inputs
+            self.acting(state), observation, mask, inputs
         )
         return action
 

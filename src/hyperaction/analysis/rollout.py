@@ -132,7 +132,7 @@ def greedy_policy(learner: BaseAgent) -> Policy:
     if not isinstance(agent, QLearningAgent):
         raise ValueError(f"{learner.name} has no hyperedges")
     state = learner.state
-    network = state.online
+    network = agent.acting(state)
 
     @jax.jit
     def compute(observation: Any, mask: Any) -> tuple[Any, Any, Any]:

@@ -93,7 +93,7 @@ class Policy(ABC):
             raise ValueError(f"{self.name} values real actions; q_value is for sub-actions")
         batch, single = self.interface.read_observations(observation)
         rows = self.interface.read_actions(action, len(batch), single=single)
-        values = np.asarray(_values(self.state.online, batch, rows.astype(np.int32)))
+        values = np.asarray(_values(self.agent.acting(self.state), batch, rows.astype(np.int32)))
         return values[0] if single else values
 
     def act(self, observation: Any, mask: Any = None) -> Any:

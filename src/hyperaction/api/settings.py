@@ -72,6 +72,9 @@ class Settings(TypedDict, total=False):
     budget: float
     """How long exact ways may take to find best joint actions, in times of all else that a
     training step takes; past it, approximate ones are taken that take less."""
+    act_by: Literal["online", "target"]
+    """The network whose best actions are taken, also in evaluations: the one that learns, or the
+    target network, which under `target` polyak is the average of the last ones."""
     network: Literal["mlp", "cnn", "residual", "combined"] | Any
     """The state network; module:Class is one of your own."""
     normalise_observations: bool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from hyperaction.agents.config.base import AgentConfig
 from hyperaction.agents.config.heads import Heads
@@ -54,6 +54,9 @@ class QLearningConfig(AgentConfig):
     budget: float = added(1.0)
     """How long exact ways may take to find best joint actions, in times of all else that a training
     step takes; past it, approximate ones are taken that take less."""
+    act_by: Literal["online", "target"] = added("online")
+    """The network whose best actions are taken, also in evaluations: the one that learns, or the
+    target network, which under `target` polyak is the average of the last ones."""
     heads: Heads = Heads()
     network: Any = part(NETWORKS, MLPNetwork(), by_reference=True)
     """The state network; module:Class is one of your own."""
