@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass
 from functools import cache, lru_cache
 from typing import Any, Protocol, cast
 
@@ -93,11 +94,27 @@ REMEMBERED = 32
 
 
 def compiled_for(agent: Agent) -> Compiled:
-    """The compiled functions of an agent; equal agents share them."""
+    """The compiled functions of an agent; equal agents share them.
+
+    One with a part of the user's own that is equal to itself alone has its own: such a part may
+    have changed since another agent was made with it.
+    """
     try:
-        return _remembered(cast(Any, agent))
+        return _remembered(cast(Any, agent)) if _is_value(agent) else Compiled(agent)
     except TypeError:  # A part of the user's own may hold arrays, and cannot be hashed.
         return Compiled(agent)
+
+
+def _is_value(part: Any) -> bool:
+    """Whether all of it is compared by what it holds; classes do not change."""
+    if part is None or isinstance(part, type):
+        return True
+    if is_dataclass(part):
+        return all(_is_value(getattr(part, each.name)) for each in fields(part))
+    if isinstance(part, tuple):
+        return all(map(_is_value, part))
+    compared: Any = type(part).__eq__
+    return compared is not object.__eq__
 
 
 @lru_cache(REMEMBERED)
