@@ -50,7 +50,7 @@ def quantile_huber(
     fixed = jax.lax.stop_gradient(quantiles)
     weights = jnp.ones_like(targets) if weights is None else weights
 
-    # Target by target, losses and slopes together: XLA takes five times as long for all at once.
+    # Target by target, losses and slopes together: XLA takes several times as long for all at once.
     def add(
         sums: tuple[Array, Array], one: tuple[Array, Array]
     ) -> tuple[tuple[Array, Array], None]:

@@ -118,8 +118,8 @@ def test_optimisers_step_as_their_twin_on_every_set(name, monkeypatch):
         assert kernels.available() == (forced != isa.NONE)
         compute = jax.jit(lambda each: [steps(one) for one in each])
         stepped[forced] = jax.tree.leaves(compute(gradients))
-    for name in SETS:
-        for ours, twin in zip(stepped[name], stepped[isa.NONE], strict=True):
+    for instructions in SETS:
+        for ours, twin in zip(stepped[instructions], stepped[isa.NONE], strict=True):
             np.testing.assert_allclose(ours, twin, rtol=1e-5, atol=1e-6)
 
 

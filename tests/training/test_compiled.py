@@ -19,8 +19,8 @@ def test_equal_agents_share_their_compiled_functions_and_others_do_not():
     assert one.compiled is two.compiled
 
 
-class Halving:
-    """A learning rate that its owner may change."""
+class Descent:
+    """Gradient descent at a rate that its owner may change."""
 
     rate = 0.1
 
@@ -32,7 +32,7 @@ class Halving:
 
 
 def test_a_part_that_may_have_changed_is_looked_at_again():
-    optimiser = Halving()
+    optimiser = Descent()
     biases = []
     for rate in (0.1, 0.2):
         optimiser.rate = rate
